@@ -260,7 +260,13 @@ func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
 	// A standby fills its caches and becomes ready, like the leader.
-	synced := func(request *http.Request) error { return controllers.Synced(request.Context(), mgr.GetCache()) }
+	synced := func(request *http.Request) error {
+		err := controllers.Synced(request.Context(), mgr.GetCache())
+		if err != nil {
+			ctrl.Log.Info("Not ready", "reason", err.Error()) // the answer to the probe withholds it
+		}
+		return err
+	}
 	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}

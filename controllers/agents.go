@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -51,9 +52,8 @@ type agentNode struct {
 	name  types.NamespacedName
 	hosts []string
 	proxy bool
-	// serves reports that the node is ready and has an address. Otherwise, its agent is not asked: the pod's status then shows what
-	// is wrong.
-	serves bool
+	// started reports that the agent has started and has an address. Before, it is not asked: the pod's status then shows what is wrong.
+	started bool
 	// dueAt is when to ask the agent next, or zero.
 	dueAt time.Time
 	// tried is true after the first request has ended. failure is why the last request failed, empty if it succeeded. report is nil before
@@ -92,13 +92,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		node.serves = memcached.PodReady(pod) && pod.Status.PodIP != ""
+		agent := memcached.StatusOf(pod, memcached.AgentContainerName)
+		node.started = pod.Status.PodIP != "" && (memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false))
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
 		}
-		reports.Pending = reports.Pending || node.serves && !node.tried
-		reports.Unanswered = reports.Unanswered || node.serves && node.report == nil
+		reports.Pending = reports.Pending || node.started && !node.tried
+		reports.Unanswered = reports.Unanswered || node.started && node.report == nil
 	}
 	if len(nodes) > 0 {
 		a.nodes[name] = nodes
@@ -184,7 +185,7 @@ func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	for _, nodes := range a.nodes {
 		for _, node := range nodes {
 			switch {
-			case !node.serves:
+			case !node.started:
 			case node.dueAt.IsZero():
 				node.dueAt = now.Add(rand.N(agentInterval)) //nolint:gosec // nobody gains from a guess
 			case !now.Before(node.dueAt):

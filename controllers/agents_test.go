@@ -9,12 +9,15 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 var _ = Describe("The agents of nodes", func() {
@@ -103,7 +106,12 @@ var _ = Describe("The agents of nodes", func() {
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 
-		By("hearing of another problem")
+		By("hearing of a node that is not ready, since its agent has started")
+		pod := podOf(ctx, mc, "cache-2")
+		setReady(ctx, pod, corev1.ConditionFalse)
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: memcached.AgentContainerName, Started: ptr.To(true)}}
+		Expect(user.Status().Update(ctx, pod)).To(Succeed())
+		o.step(ctx, mc, writeStatus)
 		o.nodes.problems["cache-2"] = []protocol.Problem{{Reason: "ConnectionLimit", Message: "raise it"}}
 		o.wait(time.Minute)
 		o.PollAgents(ctx)

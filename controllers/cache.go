@@ -87,7 +87,7 @@ func transformPod(object any) (any, error) {
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: pod.Spec.Containers, InitContainers: pod.Spec.InitContainers}
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i, c := range containers {
-			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Args: c.Args, Resources: c.Resources}
+			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Args: c.Args, Resources: c.Resources, ResizePolicy: c.ResizePolicy}
 		}
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {

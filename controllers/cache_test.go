@@ -85,7 +85,10 @@ func TestTheCacheSelectsPods(t *testing.T) {
 func TestTheCacheKeepsOfAPodWhatIsRead(t *testing.T) {
 	container := func(name, memory string) corev1.Container {
 		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
-		return corev1.Container{Name: name, Image: name, Args: []string{name}, Resources: corev1.ResourceRequirements{Limits: limits}}
+		return corev1.Container{
+			Name: name, Image: name, Args: []string{name}, Resources: corev1.ResourceRequirements{Limits: limits},
+			ResizePolicy: []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer}},
+		}
 	}
 	read := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "cache-0", UID: "1", Generation: 2, Labels: map[string]string{"a": "b"}, CreationTimestamp: metav1.Unix(1, 0),

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -82,6 +83,21 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
 		settle(ctx, mc)
 		Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+
+		By("whatever code a webhook refuses with")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image, mc.Spec.Size = "memcached:2", 6 })
+		refused := false
+		o.refuse = func(bool) (err error) {
+			if !refused {
+				refused, err = true, apierrors.NewBadRequest(`admission webhook "images.example.com" denied the request: no`)
+			}
+			return err
+		}
+		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(HaveOccurred())
+		after = live(ctx, mc, &appsv1.Deployment{})
+		Expect(after.Spec.Replicas).To(HaveValue(BeEquivalentTo(6)))
+		Expect(after.Spec.Template).To(Equal(before.Spec.Template))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
 	})
 
 	It("is undone also while the spec asks for too little memory, but for the pods that run", func(ctx SpecContext) {

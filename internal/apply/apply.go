@@ -155,9 +155,10 @@ func (a *Applier) patch(ctx context.Context, s step) (client.Object, error) {
 }
 
 // isRefusal reports whether the API server refused the content of a write, as opposed to an outage, a conflict or a terminating
-// namespace.
+// namespace. A webhook refuses with the code 400, unless it chooses another.
 func isRefusal(err error) bool {
-	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) &&
+		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // read asks the API server for an object. It returns nil if there is none.

@@ -39,6 +39,8 @@ type Plan struct {
 	Announcing bool
 	// Effect is the greatest effect of the change on a node that is not what the spec asks for.
 	Effect Effect
+	// ResizeRestarts reports that memcached restarts to get other resources.
+	ResizeRestarts bool
 	// Refused is what nodes have refused, or nil. All objects are written nevertheless, unlike with Problem.
 	Refused *Problem
 	// Fills says which nodes may lack items.

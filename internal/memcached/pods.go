@@ -123,6 +123,14 @@ func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	return nil
 }
 
+// LimitOf returns the memory limit of memcached's container in bytes, 0 for none.
+func LimitOf(spec *corev1.PodSpec) int64 {
+	if container := ContainerOf(spec, ContainerName); container != nil {
+		return container.Resources.Limits.Memory().Value()
+	}
+	return 0
+}
+
 // StatusOf returns the status of a container or init container, or nil if there is none.
 func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {

@@ -200,7 +200,7 @@ func (d *decision) mayStep(n Node, action Action) (_ Wait, words string) {
 func (d *decision) idle(n Node) (_ Wait, words string) {
 	switch {
 	case n.Pod != Present:
-		return WaitStatefulSet, ""
+		return WaitStatefulSet, n.Slow
 	case open(n):
 		return WaitAnswer, silence(n)
 	case n.Refused.Action != Nothing:
@@ -319,7 +319,11 @@ func (p Plan) Message() string {
 // nodes back.
 func (p Plan) Now() string {
 	for _, step := range p.Steps {
-		if words := actionWords[step.Action]; words != "" {
+		words := actionWords[step.Action]
+		if step.Action == Replace && p.Refused.Forever {
+			words += ", since a living pod cannot change so: " + p.Refused.Words
+		}
+		if words != "" {
 			return step.Node + " " + words
 		}
 	}
@@ -350,7 +354,7 @@ var actionWords = map[Action]string{
 var waitWords = map[Wait]string{
 	WaitBudget:      "waits until the other nodes are ready",
 	WaitAnswer:      "waits for an answer on port 9151, which the operator must be able to reach",
-	WaitCutOff:      "waits for its cluster node, which has lost contact",
+	WaitCutOff:      "waits until its pod is ready: its cluster node has lost contact, or a readiness gate of others is not passed",
 	WaitPeers:       "is waiting until another copy has all its items",
 	WaitTemplate:    "waits until the StatefulSet's controller has seen the new template",
 	WaitMemory:      "waits until spec.replacedAt replaces the pods",

@@ -126,6 +126,11 @@ func TestNext(t *testing.T) {
 			newTemplate, "template; 1 InEffect",
 		},
 		{"a missing node counts", nodes{steady, absent}, newTemplate, "template; 1 StatefulSet"},
+		{
+			"a pod that does not leave",
+			nodes{steady, node(func(n *Node) { n.Pod, n.Slow = Leaving, "it has finalizers" })},
+			newTemplate, "template; 1 StatefulSet (it has finalizers)",
+		},
 		{"a node that never was does not", nodes{steady, {}}, newTemplate, "0:Replace template; 1 StatefulSet"},
 		{
 			"what does not run is free, and goes first",
@@ -355,7 +360,8 @@ func TestMessage(t *testing.T) {
 		"waits until the other nodes are ready":                                                                        {Waits: WaitBudget},
 		"waits for an answer on port 9151, which the operator must be able to reach":                                   {Waits: WaitAnswer, Steps: []Step{{"cache-0", Ask}}},
 		"waits for an answer on port 9151, which the operator must be able to reach: cache-1 does not answer: timeout": {Waits: WaitAnswer, Words: "cache-1 does not answer: timeout"},
-		"waits for its cluster node, which has lost contact":                                                           {Waits: WaitCutOff},
+		"waits until its pod is ready: its cluster node has lost contact, or a readiness gate of others is not passed": {Waits: WaitCutOff},
+		"is replaced, since a living pod cannot change so: the QoS class":                                              {Steps: []Step{{"cache-0", Replace}}, Refused: Refusal{Failure: Failure{Words: "the QoS class"}, Forever: true}},
 		"is waiting until another copy has all its items":                                                              {Waits: WaitPeers},
 		"is waiting until the node twin-0 of its twin has all items":                                                   {Waits: WaitPeers, Words: "waiting until the node twin-0 of its twin has all items"},
 		"waits until the StatefulSet's controller has seen the new template":                                           {Waits: WaitTemplate},

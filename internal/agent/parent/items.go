@@ -62,8 +62,8 @@ func (i items) checkVolume(list protocol.List) error {
 	if err == nil && memory+slack <= size {
 		return nil
 	}
-	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started "+
-		"(kubectl rollout restart makes a larger one, and empties the nodes)", size)
+	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started: a new "+
+		"pod (kubectl rollout restart, which empties the nodes) has a larger one, unless something lowers its limit", size)
 }
 
 func remove(file string) error {

@@ -206,7 +206,7 @@ func TestLongKeysOfOthers(t *testing.T) {
 		t.Run(fmt.Sprintf("%d pools", pools), func(t *testing.T) {
 			t.Parallel()
 			p := newCopiesPod(t, pools)
-			for _, request := range []string{"touch K 1\r\n", "get K\r\n", "set K 0 0 1\r\na\r\n", "mg K v\r\n"} {
+			for _, request := range []string{"touch K 1\r\n", "get K\r\n", "get a K\r\n", "set K 0 0 1\r\na\r\n", "mg K v\r\n"} {
 				request = strings.Replace(request, "K", strings.Repeat("k", 251), 1)
 				if failed := p.besides(1000, 3, func() { p.harass(func() string { return request }) }); failed > 0 {
 					t.Errorf("%.20s...: %d round trips of others failed", request, failed)

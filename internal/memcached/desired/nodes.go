@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -92,6 +93,9 @@ func (f *fleet) observe(n *node) {
 		return
 	}
 	if n.Pod = f.presence(n.pod); n.Pod != rollout.Present {
+		if len(n.pod.Finalizers) > 0 {
+			n.Slow = "the former one has the finalizers " + strings.Join(n.pod.Finalizers, ", ")
+		}
 		return
 	}
 	n.Ready, n.CutOff = memcached.PodReady(n.pod), memcached.CutOff(n.pod)
@@ -398,9 +402,7 @@ func (f *fleet) observeRefusal(n *node) {
 // which its pod started. If this limit has grown in place, outgrowsVolume compares with the larger limit, and may miss that the volume
 // is too small. The parent then refuses the arguments.
 func (f *fleet) outgrowsVolume(pod *corev1.Pod) bool {
-	container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName)
-	return f.target.InPlace && keepsItems(f.v.Memcached) && container != nil &&
-		sizingOf(f.v.Memcached).memory >= container.Resources.Limits.Memory().Value()
+	return f.target.InPlace && keepsItems(f.v.Memcached) && sizingOf(f.v.Memcached).memory >= memcached.LimitOf(&pod.Spec)
 }
 
 // holds reports whether has contains each resource in wanted, with the same quantity. It may contain other resources, too.

@@ -170,6 +170,13 @@ func memoryOnly(quantity string) *corev1.ResourceRequirements {
 	return &corev1.ResourceRequirements{Limits: list, Requests: list}
 }
 
+// addsStorage gives memcached a limit that the spec does not have.
+func addsStorage(pod *corev1.Pod) {
+	for _, resources := range []*corev1.ResourceRequirements{&pod.Spec.Containers[0].Resources, memcachedOf(pod).Resources} {
+		resources.Limits[corev1.ResourceEphemeralStorage] = resource.MustParse("1Gi")
+	}
+}
+
 func memcachedOf(pod *corev1.Pod) *corev1.ContainerStatus { return &pod.Status.ContainerStatuses[0] }
 
 func hasRun(pod *corev1.Pod) {
@@ -309,6 +316,10 @@ func TestNodes(t *testing.T) {
 			memcachedOf(p).Resources = memoryOnly("100Mi")
 		}), want: "Limit 100 AskedLimit 100"},
 
+		"a platform":             {is: node(addsStorage, resized)},
+		"another revision":       {is: node(formerTemplate)},
+		"leaves with finalizers": {is: node(evicted(0), func(p *corev1.Pod) { p.Finalizers = []string{"a", "b"} }), want: "Leaving Slow the former one has the finalizers a, b next 10s"},
+
 		"an entry in effect": {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Number = 1 })), want: "Assigned"},
 		"an entry for another pod": {is: entry(func(e *protocol.Entry) {
 			e.Pod, e.Arguments = "pod-0", strings.Replace(e.Arguments, "-m 64", "-m 999", 1)
@@ -402,7 +413,6 @@ func said(f *fleet, steady, n *node) string {
 		say(n.AskedLimit != steady.AskedLimit, "AskedLimit %d", n.AskedLimit/mebibyte)
 		say(n.Use != steady.Use, "Use %+d", (n.Use-steady.Use)/mebibyte)
 		say(n.Failed.Action != rollout.Nothing, "Failed %s: %s", n.Failed.Action, n.Failed.Words)
-		say(n.Slow != "", "Slow %s", n.Slow)
 		say(n.Serves != rollout.Yes, "Serves %d", n.Serves)
 		say(n.Silent != "", "Silent %s", n.Silent)
 		say(n.Refused.Action != rollout.Nothing, "Refused %s", n.Refused.Action)
@@ -412,6 +422,7 @@ func said(f *fleet, steady, n *node) string {
 	} else {
 		say(true, "%s", map[rollout.Presence]string{rollout.Absent: "Absent"}[n.Pod]+string(n.Pod))
 	}
+	say(n.Slow != "", "Slow %s", n.Slow)
 	say(f.next > 0, "next %s", f.next)
 	return strings.Join(words, " ")
 }

@@ -322,8 +322,14 @@ func (c *change) effect(n *node) memcached.Effect {
 		effect = memcached.KeepsItemsOfVersion
 	case n.Asked.Image != c.target.Image:
 		effect = memcached.LosesItems
-	case n.Asked.Resources != c.target.Resources:
+	case n.Asked.Resources == c.target.Resources:
+	case !restartsToResize(n.pod):
 		effect = memcached.KeepsPod
+	default:
+		c.plan.ResizeRestarts, effect = true, memcached.LosesItems
+		if keepsItems(c.v.Memcached) {
+			effect = memcached.KeepsItems
+		}
 	}
 	switch {
 	case n.Asked.Credentials != c.target.Credentials && n.list.Keeps(c.list):
@@ -334,6 +340,14 @@ func (c *change) effect(n *node) memcached.Effect {
 		return effect
 	}
 	return max(effect, effectOf(n.list, c.list))
+}
+
+// restartsToResize reports whether the kubelet restarts memcached to give it other resources. Only others, such as a webhook, ask for that.
+func restartsToResize(pod *corev1.Pod) bool {
+	container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName)
+	return container != nil && slices.ContainsFunc(container.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
+		return policy.RestartPolicy == corev1.RestartContainer
+	})
 }
 
 // note counts pods of an older operator, and reports what nodes have refused.
@@ -370,14 +384,14 @@ func refusalOf(n *node, action rollout.Action) *memcached.Problem {
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonChangeRefused, Message: fmt.Sprintf(
 			"the node %s has refused the configuration and keeps its former one: %s; change spec.config", n.Name, words)}
 	}
-	reason, remedy := cachev1alpha1.ReasonChangeRefused, "Correct spec.resources"
+	what, reason, remedy := "resources", cachev1alpha1.ReasonChangeRefused, "Correct spec.resources"
 	if action == rollout.SetImage {
-		reason, remedy = cachev1alpha1.ReasonImagePullFailed, "Correct spec.image"
+		what, reason, remedy = "image", cachev1alpha1.ReasonImagePullFailed, "Correct spec.image"
 	}
 	if _, last := n.asked.Refused.RetryIn(n.asked.Refused.At); !last {
 		remedy += ", or wait: the operator tries again after 1, 5 and 30 minutes"
 	}
 	return &memcached.Problem{Reason: reason, Message: fmt.Sprintf(
-		"Pod %s was not changed in place: %s. It keeps its former image and resources, and the other pods are left as they are. "+
-			"This was try %d. %s", n.Name, words, n.Refused.Tries, remedy)}
+		"Pod %s was not changed in place: %s. It keeps its former %s, and the other pods keep theirs. This was try %d. %s",
+		n.Name, words, what, n.Refused.Tries, remedy)}
 }

@@ -183,6 +183,8 @@ func TestSteps(t *testing.T) {
 		}), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 4} })), "entry 2 #5 -t 4 refused 2"},
 		"of another spec": {nil, nil, entry(1, func(s *scene, e *protocol.Entry) { e.Refused = &protocol.Refused{Value: "x/", Tries: 1}; inUse(s, e) }), "entry 2 #1 -t 4"},
 
+		"whose template others have stamped":            {nil, nil, func(s *scene) { s.set.Spec.Template.Annotations["stamp"] = "1" }, "template"},
+		"a pod to which a platform adds":                {inPlace, limited, pod(2, addsStorage), "2:Resize limit 1Gi asked Resources default 0 former resources 202"},
 		"whose template others have changed":            {inPlace, set(mine), foreign, `2:SetImage image memcached:mine asked Image former "" ` + memcachedtest.DefaultImage + " 0 template"},
 		"while it is paused":                            {inPlace, all(set(mine), memcachedtest.Paused), foreign, "template"},
 		"a pod that is missing":                         {inPlace, limited, func(s *scene) { s.pods = s.pods[:2] }, ""},
@@ -321,6 +323,7 @@ func TestEffect(t *testing.T) {
 		"in place, with a file":  {all(inPlace, inFile), memcachedtest.Image(mine), memcached.KeepsItemsOfVersion},
 		"with other arguments":   {all(inPlace, inFile), all(memcachedtest.Image(mine), itemMemory("150Mi")), memcached.LosesItems},
 		"resources in place":     {inPlace, withLimit(corev1.ResourceMemory, "1Gi"), memcached.KeepsPod},
+		"resources, with a file": {all(inPlace, inFile), withLimit(corev1.ResourceMemory, "1Gi"), memcached.KeepsPod},
 		"memory with a limit":    {withLimit(corev1.ResourceMemory, "1Gi"), itemMemory("128Mi"), memcached.GrowsInPlace},
 		"memory without a limit": {nil, itemMemory("128Mi"), memcached.ReplacesPod},
 		"memory in place":        {inPlace, itemMemory("128Mi"), memcached.KeepsPod},
@@ -332,6 +335,16 @@ func TestEffect(t *testing.T) {
 		if got := For(s.view(), memcachedtest.Options).Effect; got != c.want {
 			t.Errorf("%s: %d, not %d", name, got, c.want)
 		}
+		for i := range s.pods { // a webhook makes each change of resources restart memcached
+			s.pods[i].Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{RestartPolicy: corev1.RestartContainer}}
+		}
+		want, plan := c.want, For(s.view(), memcachedtest.Options)
+		if want == memcached.KeepsPod {
+			want = map[bool]memcached.Effect{true: memcached.KeepsItems, false: memcached.LosesItems}[keepsItems(s.mc)]
+		}
+		if plan.Effect != want || plan.ResizeRestarts != (want != c.want) {
+			t.Errorf("%s, with restarts: %d, not %d", name, plan.Effect, want)
+		}
 		s.pods = nil
 		if got := For(s.view(), memcachedtest.Options).Effect; got != memcached.NoEffect {
 			t.Errorf("%s: missing nodes lose nothing: %d", name, got)
@@ -342,7 +355,7 @@ func TestEffect(t *testing.T) {
 // TestRefusals covers what a user reads about a refusal, until the spec changes.
 func TestRefusals(t *testing.T) {
 	for want, refuse := range map[string]func(*scene){
-		"ImagePullFailed: Pod cache-1 was not changed in place: no. It keeps its former image and resources, and the other pods are left as they are. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
+		"ImagePullFailed: Pod cache-1 was not changed in place: no. It keeps its former image, and the other pods keep theirs. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
 		"ChangeRefused: the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
 			s.enter(1, func(e *protocol.Entry) {
 				e.Refused = &protocol.Refused{Value: targetOf(s.view()).Value(rollout.Assign), Words: "exit 1", Tries: 1}

@@ -6,6 +6,7 @@ package status
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -147,6 +148,9 @@ func steadyRows(t *testing.T) []statusCase {
 	}, {
 		name: "a node too many, which is not ready", pods: append(makePods(3), makePod("cache-5d4f-03", notReady)),
 		ready: "False Scaling: 4 nodes exist, 3 are wanted",
+	}, {
+		name: "somebody has lowered a limit", pods: append(makePods(2, limitedPod("198Mi")), makePod("cache-5d4f-02", limitedPod("160Mi"))),
+		trouble: strings.Replace(lessMemory(2, 160, 198), "cache-2", "cache-5d4f-02", 1),
 	}, {
 		name: "two nodes are gone", pods: makePods(1), ready: "False NotReady: 1 of 3 nodes are ready", available: unavailable1,
 	}, {

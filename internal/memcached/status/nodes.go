@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -47,6 +47,18 @@ func unschedulable(_ *facts, pod *corev1.Pod) string {
 	return when(scheduled.Reason == corev1.PodReasonUnschedulable, "Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message)
 }
 
+// displaced speaks if a pod has no room, or gives its room to another. The latter shows only while the pod terminates.
+func displaced(f *facts) string {
+	words := eachNode(unschedulable)(f)
+	for i := range f.Pods {
+		leaves := memcached.PodCondition(&f.Pods[i], corev1.DisruptionTarget)
+		if words == "" && leaves != nil && leaves.Reason == corev1.PodReasonPreemptionByScheduler && f.Owns(&f.Pods[i]) {
+			words = "A pod gives way to another: " + leaves.Message + ". Set a higher spec.scheduling.priorityClassName, or add cluster nodes"
+		}
+	}
+	return words
+}
+
 // secretRefused speaks if the pod's agent keeps memcached from starting because a Secret is missing or unusable. The agent exits once to
 // report the cause. After its restart, it waits until the Secret changes.
 func secretRefused(f *facts, pod *corev1.Pod) string {
@@ -74,11 +86,7 @@ func refusalOf(container corev1.ContainerStatus) (reason, words string) {
 // secretOf names the Secret that causes a problem which agents report with this reason. It is empty if no Secret is the cause, or if it is
 // unclear which one is.
 func (f *facts) secretOf(reason string) string {
-	var spec cachev1alpha1.MemcachedSpec
-	if f.Memcached != nil {
-		spec = f.Memcached.Spec
-	}
-	switch reason {
+	switch spec := f.Memcached.Spec; reason {
 	case protocol.ReasonInvalidCertificate, protocol.ReasonCertificateExpiring, protocol.ReasonCertificateNames:
 		if spec.TLS != nil {
 			return "the Secret " + spec.TLS.SecretName + " (spec.tls.secretName)"
@@ -247,6 +255,22 @@ const (
 	silencePatience = 10 * time.Second
 	startPatience   = time.Minute
 )
+
+// lowered speaks if somebody has given memcached less memory than it was asked for: it is killed when it fills. In a Deployment whose
+// rollout is complete, all pods are of its template.
+func lowered(f *facts, pod *corev1.Pod) string {
+	asked, found := memcached.AskedOf(pod.Annotations)
+	limit, wanted := memcached.LimitOf(&pod.Spec), int64(0)
+	switch w, target := f.Workload, f.plan.Target; {
+	case found && asked.Resources == target.Resources && asked.Former == nil && asked.Refused == nil:
+		wanted = cmp.Or(asked.DefaultLimit, target.Limit)
+	case !found && w != nil && w.Complete && w.Updated == w.Replicas && !w.Unobserved():
+		wanted = memcached.LimitOf(&w.Template.Spec)
+	}
+	const mebibyte = 1 << 20
+	return when(0 < limit && limit < wanted, "Pod %s has a memory limit of %d MiB instead of %d MiB, and memcached is killed when it fills: let "+
+		"no webhook, autoscaler or LimitRange lower limits of this pod, or lower spec.config.memory", pod.Name, limit/mebibyte, wanted/mebibyte)
+}
 
 // unresponsive speaks if memcached runs but has not answered its agent for too long.
 func unresponsive(f *facts, pod *corev1.Pod) string {

@@ -111,6 +111,12 @@ func nodeRows() []statusCase {
 		rows = append(rows, c)
 	}
 	return append(rows, statusCase{
+		name: "a node gives way to another", available: available2,
+		pods: append(makePods(2), makePod("cache-5d4f-02", terminating, podSays(corev1.DisruptionTarget, corev1.ConditionTrue,
+			corev1.PodReasonPreemptionByScheduler, "preempting to accommodate a higher priority pod"))),
+		trouble: "Unschedulable: A pod gives way to another: preempting to accommodate a higher priority pod. Set a higher " +
+			"spec.scheduling.priorityClassName, or add cluster nodes",
+	}, statusCase{
 		name: "a node that was killed once and is ready again is no trouble", pods: append(makePods(2), makePod("cache-5d4f-02", exited(137, "OOMKilled", ""))),
 	})
 }

@@ -127,6 +127,10 @@ func (f *facts) cost() (will, doing string) {
 	default:
 		return "", ""
 	}
+	if f.plan.ResizeRestarts {
+		const because = ", because their resizePolicy is RestartContainer"
+		will, doing = will+because, doing+because
+	}
 	return "the nodes will " + will, doing
 }
 

@@ -75,9 +75,11 @@ func TestRemedies(t *testing.T) {
 	const (
 		quota, denied, pull = cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonImagePullFailed
 		nowhere, fails      = cachev1alpha1.ReasonUnschedulable, cachev1alpha1.ReasonNodesFailing
+		invalid, unfilled   = cachev1alpha1.ReasonInvalidSpec, cachev1alpha1.ReasonNodesUnfilled
 		nobody, exits       = "0/3 nodes are available: ", "memcached in pod cache-0 exited with code "
 		login               = "spec.imagePullSecrets if its registry demands a login"
 		sidecar             = "in a StatefulSet, spec.agent.resources"
+		egress              = "Let NetworkPolicies that limit the egress of nodes allow the DNS (port 53) and the other nodes (port 11211)"
 		nearer              = "Set requests and limits that differ less in spec.resources and, " + sidecar
 		resources           = "Lower spec.config.memory, spec.resources, spec.size or, " + sidecar + "; or raise the quota"
 	)
@@ -112,6 +114,15 @@ func TestRemedies(t *testing.T) {
 		},
 		{fails, exits + `1 (Error), with the message "(OOMKilled)"`, ""},
 		{fails, `Pod a cannot start: CreateContainerError: exec: "memcached": executable file not found in $PATH`, "The image has no memcached: correct spec.image"},
+		{
+			fails, exits + `128 (StartError), with the message "exec: '/run/parent/parent': permission denied"`, "The cluster node runs no programs " +
+				"from volumes (noexec): change that, or keep the pods away with spec.scheduling. Only the nodes of a Deployment need no volume",
+		},
+		{invalid, "data: Forbidden: field is immutable when `immutable` is set", "Delete the ConfigMap: the operator creates it again"},
+		{invalid, `spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set`, "Delete the Service: the operator creates it again"},
+		{unfilled, "dial tcp: lookup cache-b-0 on 10.96.0.10:53: i/o timeout", egress},
+		{unfilled, "dial tcp 10.0.0.1:11211: connect: connection refused", egress},
+		{unfilled, "it took longer than 1m0s", ""},
 		{nowhere, nobody + "3 node(s) didn't match Pod's node affinity/selector.", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes"},
 		{nowhere, nobody + "3 node(s) had untolerated taint(s).", "Add spec.scheduling.tolerations"},
 		{nowhere, nobody + "3 node(s) didn't match pod topology spread constraints.", "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes"},

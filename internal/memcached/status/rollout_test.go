@@ -135,6 +135,18 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestCostOfResizing has pods in which a webhook makes each change of resources restart memcached.
+func TestCostOfResizing(t *testing.T) {
+	was := memcachedtest.Cache(3, inPlace, limitedTo("1Gi", "128Mi"))
+	got := progressingOf(planned(fleetOf(t, changedBy(was, limitedTo("2Gi", "128Mi")), was, func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}
+	})))
+	if want := "True RollingOut: Restarting in place, without their items, because their resizePolicy is RestartContainer: 0 of 3 nodes are " +
+		"updated; cache-2 gets other resources in place"; got != want {
+		t.Errorf("%s\nnot %s", got, want)
+	}
+}
+
 // TestPausedSizeAndRollout has a new size, which the workload lacks, and a change of the nodes.
 func TestPausedSizeAndRollout(t *testing.T) {
 	was := memcachedtest.Cache(3, inStatefulSet)
@@ -158,8 +170,8 @@ func TestRefusals(t *testing.T) {
 			Value: desired.For(view, memcachedtest.Options).Target.Value(rollout.SetImage), Words: "not found", Tries: 2, At: noon,
 		}}
 		view.Pods[2].Annotations = map[string]string{memcached.AskedAnnotation: said.Annotation()}
-		checkRefused(t, view, "ImagePullFailed: Pod cache-2 was not changed in place: not found. It keeps its former image and resources, and the other "+
-			"pods are left as they are. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes")
+		checkRefused(t, view, "ImagePullFailed: Pod cache-2 was not changed in place: not found. It keeps its former image, and the other pods keep "+
+			"theirs. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes")
 	})
 	t.Run("arguments", func(t *testing.T) {
 		mc := changedBy(was, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 8 })

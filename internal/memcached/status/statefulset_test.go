@@ -179,6 +179,26 @@ func statefulSetRows(t *testing.T) []statusCase {
 			name: "StatefulSet: a node leaves", mc: cache(), others: set(cache(), setCounts(4, 4)), pods: setPods(3),
 			changing: "Scaling: Scaling from 4 to 3 nodes",
 		},
+		{
+			name: "StatefulSet: somebody has lowered a limit that was computed", mc: cache(), others: set(cache(), setCounts(3, 3)),
+			pods: append(setPods(2, of(t, cache())), setPod(2, of(t, cache()), limitedPod("160Mi"))), trouble: lessMemory(2, 160, 202),
+		},
+		{
+			name: "StatefulSet: somebody has lowered a limit of the spec", mc: cache(limitedTo("1Gi", "128Mi")),
+			others: set(cache(limitedTo("1Gi", "128Mi")), setCounts(3, 3)),
+			pods:   setPods(3, of(t, cache(limitedTo("1Gi", "128Mi"))), limitedPod("160Mi")), trouble: lessMemory(0, 160, 1024),
+		},
+		{
+			name: "StatefulSet: an earlier operator has asked for less", mc: cache(), others: set(cache(), setCounts(3, 3)),
+			pods:        setPods(3, of(t, cache()), limitedPod("160Mi"), asked(func(a *memcached.Asked) { a.DefaultLimit = 160 << 20 })),
+			progressing: "False Outdated: 3 of 3 nodes have an older agent or defaults of the operator; new pods get the present ones. " + toReplace,
+		},
+		{
+			name: "StatefulSet: a limit changes in place", mc: cache(), others: set(cache(), setCounts(3, 3)),
+			pods: append(setPods(2, of(t, cache())), setPod(2, of(t, cache()), limitedPod("160Mi"), asked(func(a *memcached.Asked) {
+				a.Former = &memcached.FormerPod{Resources: "former", PodResources: "former"}
+			}))),
+		},
 		halfway("StatefulSet: a rollout", cache(), changing(half+"cache-1 is replaced")),
 		halfway("StatefulSet: a rollout waits for a new node", cache(), changing(replacing+"0 of 3 nodes are updated; cache-2 is not ready yet"),
 			func(c *statusCase) { notReady(&c.pods[2]); c.available = available2 }),
@@ -203,6 +223,28 @@ func statefulSetRows(t *testing.T) []statusCase {
 		halfway("StatefulSet: a change that a problem had stopped begins when that is gone", cache(reported("Stuck", time.Hour), hadProblem),
 			changing(half+"cache-1 is replaced")),
 	}
+}
+
+// limitedPod gives memcached another memory limit than its template.
+func limitedPod(limit string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+		pod.Spec.Containers = []corev1.Container{{Name: memcached.ContainerName, Resources: corev1.ResourceRequirements{Limits: limits}}}
+	}
+}
+
+// asked changes what a pod was asked for.
+func asked(change func(*memcached.Asked)) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		asked, _ := memcached.AskedOf(pod.Annotations)
+		change(&asked)
+		pod.Annotations = map[string]string{memcached.AskedAnnotation: asked.Annotation()}
+	}
+}
+
+func lessMemory(ordinal, has, wanted int) string {
+	return fmt.Sprintf("FieldContested: Pod cache-%d has a memory limit of %d MiB instead of %d MiB, and memcached is killed when it fills: let no "+
+		"webhook, autoscaler or LimitRange lower limits of this pod, or lower spec.config.memory", ordinal, has, wanted)
 }
 
 const toReplace = "To replace the nodes now, without their items: " + replaceNow

@@ -45,19 +45,19 @@ const (
 // a look that are not of Degraded are the words of the schema.
 var table = []row{
 	{degraded, is, cachev1alpha1.ReasonConflict, nil, nil, ""},
-	{degraded, is, cachev1alpha1.ReasonInvalidSpec, nil, nil, ""},
-	{degraded, is, cachev1alpha1.ReasonFieldContested, nil, nil, ""},
+	{degraded, is, cachev1alpha1.ReasonInvalidSpec, nil, forObjects, ""},
+	{degraded, is, cachev1alpha1.ReasonFieldContested, eachNode(lowered), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonQuotaExceeded, refusedAs(cachev1alpha1.ReasonQuotaExceeded), forQuotas, "quotaexceeded"},
 	{degraded, is, cachev1alpha1.ReasonAdmissionDenied, refusedAs(cachev1alpha1.ReasonAdmissionDenied), forPolicies, "admissiondenied"},
 	{degraded, is, cachev1alpha1.ReasonApplyFailed, refusedAs(cachev1alpha1.ReasonApplyFailed), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonChangeRefused, nil, nil, ""},
 	{degraded, is, cachev1alpha1.ReasonImagePullFailed, eachNode(imagePullFailed), forPulls, "imagepullfailed"},
 	{degraded, is, cachev1alpha1.ReasonInvalidSecret, eachNode(secretRefused), nil, ""},
-	{degraded, is, cachev1alpha1.ReasonUnschedulable, eachNode(unschedulable), forScheduling, "unschedulable"},
+	{degraded, is, cachev1alpha1.ReasonUnschedulable, displaced, forScheduling, "unschedulable"},
 	{degraded, is, cachev1alpha1.ReasonNodesFailing, failing, forExits, "nodesfailing"},
 	{degraded, is, cachev1alpha1.ReasonNodesUnresponsive, eachNode(unresponsive), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonNodesOrphaned, orphaned, nil, ""},
-	{degraded, is, cachev1alpha1.ReasonNodesUnfilled, nil, nil, ""},
+	{degraded, is, cachev1alpha1.ReasonNodesUnfilled, nil, forFills, ""},
 	{degraded, isNot, cachev1alpha1.ReasonAsExpected, always("Nothing prevents the desired state"), nil, ""},
 
 	{progressing, is, cachev1alpha1.ReasonWaitingForDeletion, beingDeleted, nil, ""},
@@ -127,7 +127,15 @@ var (
 		`^memcached in pod \S+ exited with code 71 `, "The container may open fewer files than spec.config.maxConnections needs: lower it, "+
 			"or allow more on the cluster node",
 		`exec: .memcached.: executable file not found`, "The image has no memcached: correct spec.image",
+		`/run/parent/parent.?: permission denied`, "The cluster node runs no programs from volumes (noexec): change that, or keep the pods "+
+			"away with spec.scheduling. Only the nodes of a Deployment need no volume",
 	)
+	forObjects = advice(
+		`field is immutable when .immutable. is set`, "Delete the ConfigMap: the operator creates it again",
+		`spec.clusterIPs\[0\]`, "Delete the Service: the operator creates it again",
+	)
+	forFills = advice(`\bdial tcp\b.* (timeout|refused)`, "Let NetworkPolicies that limit the egress of nodes allow the DNS (port 53) and the "+
+		"other nodes (port 11211)")
 )
 
 // advice returns remedies from pairs of a pattern and the words for messages that match it.
