@@ -84,15 +84,18 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	nodes := map[types.UID]*agentNode{}
 	for _, pod := range withSecrets(view) {
 		node := known[pod.UID]
+		serves := memcached.PodReady(pod) && pod.Status.PodIP != ""
 		if node == nil {
 			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
+		} else if serves && !node.serves && node.dueAt.IsZero() {
+			node.dueAt = time.Unix(0, 0)
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		node.serves = memcached.PodReady(pod) && pod.Status.PodIP != ""
+		node.serves = serves
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -175,8 +178,8 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is random, so that the
-// requests spread over the interval.
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for a
+// node that becomes ready, and random for one that was when this process saw it first, so that the requests spread over the interval.
 func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
