@@ -84,16 +84,19 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	nodes := map[types.UID]*agentNode{}
 	for _, pod := range withSecrets(view) {
 		node := known[pod.UID]
+		agent := memcached.StatusOf(pod, memcached.AgentContainerName)
+		started := pod.Status.PodIP != "" && (memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false))
 		if node == nil {
 			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
+		} else if started && !node.started && node.dueAt.IsZero() {
+			node.dueAt = time.Unix(0, 0)
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		agent := memcached.StatusOf(pod, memcached.AgentContainerName)
-		node.started = pod.Status.PodIP != "" && (memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false))
+		node.started = started
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -176,8 +179,8 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is random, so that the
-// requests spread over the interval.
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for a
+// node that becomes ready, and random for one that was when this process saw it first, so that the requests spread over the interval.
 func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
