@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
-#   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
+#   hack/binaries.sh [etcd | kube-apiserver | kubelet | coredns | ...]...
 # Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. All checkouts of this user
 # share a cache of the results, which drops results that no build has used for 30 days.
 set -o errexit -o nounset -o pipefail
@@ -21,9 +21,7 @@ source_of() {
 	kube*) echo kubernetes "k8s.io/kubernetes/cmd/$1" ;;
 	kwok) echo kubernetes sigs.k8s.io/kwok/cmd/kwok ;;
 	metrics-server) echo kubernetes sigs.k8s.io/metrics-server/cmd/metrics-server ;;
-	containerd | containerd-shim-runc-v2) echo node "github.com/containerd/containerd/v2/cmd/$1" ;;
-	registry) echo node github.com/distribution/distribution/v3/cmd/registry ;;
-	coredns) echo node ./coredns ;;
+	coredns) echo kubernetes ./coredns ;;
 	olm | catalog | package-server) echo olm "github.com/operator-framework/operator-lifecycle-manager/cmd/$1" ;;
 	cpb) echo olm github.com/operator-framework/operator-lifecycle-manager/util/cpb ;;
 	opm) echo olm github.com/operator-framework/operator-registry/cmd/opm ;;
@@ -60,35 +58,73 @@ folder_of() {
 	esac
 }
 
-# Counts the packages in the output of go build -v, to show progress during minutes of compiling. Other lines are printed.
-progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
+# fingerprint_of MODULE prints what determines the result of a build.
+fingerprint_of() {
+	local sources=(binaries.sh kubernetes/coredns/*.go)
+	[[ "$1" == *@* ]] || sources+=("$1"/go.*)
+	(cat "${sources[@]}" && go version) | cksum | tr " " -
+}
+
+# cached COMMAND prints the path of a command in the cache.
+cached() { echo "${cache}/$1-${fingerprints[$1]}/$1"; }
+
+# Counts the packages in the output of go build -v: on a terminal in one line, otherwise after each 200 packages. Other lines are printed.
+progress='
+	/^go: downloading / { next }
+	!/^[a-z0-9][^ :]*$/ { print; fflush(); next }
+	++n && terminal { printf "\r  %d of %d packages compiled", n, total; fflush() }
+	!terminal && n % 200 == 0 { print "  " n " of " total " packages compiled"; fflush() }
+	END { if (terminal && n) print "" }'
+
+# build MODULE COMMAND... builds commands of a module at once, so that one is linked while packages of the next are compiled.
+build() {
+	local module=$1 command source packages=()
+	shift
+	echo "Building $*: the first build takes minutes, later ones take seconds."
+	SECONDS=0
+	for command in "$@"; do
+		source=$(source_of "${command}")
+		packages+=("${source#* }")
+	done
+	tmp=$(mktemp -d "${cache}/.build.XXXXXX")
+	trap 'rm -rf "${tmp}"' EXIT
+	(
+		cd "$(folder_of "${module}")"
+		export CGO_ENABLED=0 GOWORK=off
+		total=$(go list -deps -tags "${tags}" "${packages[@]}" 2>/dev/null | wc -l)
+		go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${tmp}/" "${packages[@]}" 2>&1 |
+			awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
+	)
+	for command in "$@"; do
+		mkdir -p "$(dirname "$(cached "${command}")")"
+		mv "${tmp}/$(basename "${packages[0]%/v[0-9]}")" "$(cached "${command}")"
+		packages=("${packages[@]:1}")
+	done
+	rmdir "${tmp}"
+	echo "  built in ${SECONDS} s."
+}
 
 if [[ $# -eq 0 ]]; then
 	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 fi
+declare -A fingerprints=() missing=()
 for command in "$@"; do
 	source=$(source_of "${command}")
-	read -r module package <<<"${source}"
-	# Everything that determines the result of the build.
-	sources=(binaries.sh node/coredns/*.go)
-	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
-	fingerprint=$( (cat "${sources[@]}" && go version) | cksum)
-	stamp=${out}/.${command}.stamp
-	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
-		continue
+	module=${source%% *}
+	fingerprints[${command}]=$(fingerprint_of "${module}")
+	if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprints[${command}]}" ]]; then
+		unset "fingerprints[${command}]"
+	elif [[ ! -x "$(cached "${command}")" ]]; then
+		missing[${module}]+=" ${command}"
 	fi
-	rm -f "${stamp}" "${out}/${command}"
-	cached=${cache}/${command}-${fingerprint// /-}
-	if [[ ! -x "${cached}/${command}" ]]; then
-		echo "Building ${command}: the first build takes minutes, later ones take seconds."
-		SECONDS=0
-		folder=$(folder_of "${module}")
-		(cd "${folder}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${cached}.$$" "${package}" 2>&1) | awk "${progress}"
-		mkdir -p "${cached}"
-		mv "${cached}.$$" "${cached}/${command}"
-		echo "  ${command} built in ${SECONDS} s."
-	fi
-	touch "${cached}"
-	ln "${cached}/${command}" "${out}" 2>/dev/null || cp "${cached}/${command}" "${out}"
-	echo "${fingerprint}" >"${stamp}"
+done
+for module in "${!missing[@]}"; do
+	read -ra commands <<<"${missing[${module}]}"
+	build "${module}" "${commands[@]}"
+done
+for command in "${!fingerprints[@]}"; do
+	rm -f "${out}/.${command}.stamp" "${out}/${command}"
+	touch "$(dirname "$(cached "${command}")")"
+	ln "$(cached "${command}")" "${out}" 2>/dev/null || cp "$(cached "${command}")" "${out}"
+	echo "${fingerprints[${command}]}" >"${out}/.${command}.stamp"
 done
