@@ -179,8 +179,8 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for a
-// node that becomes ready, and random for one that was when this process saw it first, so that the requests spread over the interval.
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for one
+// that has just started, and random for one that had started when this process saw it first, so that the requests spread over the interval.
 func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
