@@ -58,16 +58,6 @@ folder_of() {
 	esac
 }
 
-# fingerprint_of MODULE prints what determines the result of a build.
-fingerprint_of() {
-	local sources=(binaries.sh kubernetes/coredns/*.go)
-	[[ "$1" == *@* ]] || sources+=("$1"/go.*)
-	(cat "${sources[@]}" && go version) | cksum | tr " " -
-}
-
-# cached COMMAND prints the path of a command in the cache.
-cached() { echo "${cache}/$1-${fingerprints[$1]}/$1"; }
-
 # Counts the packages in the output of go build -v: on a terminal in one line, otherwise after each 200 packages. Other lines are printed.
 progress='
 	/^go: downloading / { next }
@@ -76,55 +66,52 @@ progress='
 	!terminal && n % 200 == 0 { print "  " n " of " total " packages compiled"; fflush() }
 	END { if (terminal && n) print "" }'
 
-# build MODULE COMMAND... builds commands of a module at once, so that one is linked while packages of the next are compiled.
+# build MODULE FOLDER PACKAGE... builds commands of a module at once, so that one is linked while packages of the next are compiled.
 build() {
-	local module=$1 command source packages=()
-	shift
-	echo "Building $*: the first build takes minutes, later ones take seconds."
-	SECONDS=0
-	for command in "$@"; do
-		source=$(source_of "${command}")
-		packages+=("${source#* }")
+	local module=$1 GOTMPDIR=$2 total # go moves the commands from there to the folder, which is atomic
+	cd "$(folder_of "${module}")"
+	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
+	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
+	go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
+		awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
+}
+
+# provide MODULE COMMAND... provides commands of a module in bin/kubernetes.
+provide() {
+	local module=$1 sources=(binaries.sh kubernetes/coredns/*.go) command package fingerprint folder packages=()
+	local -A built=()
+	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
+	fingerprint=$( (echo "${module}" && cat "${sources[@]}" && go version) | cksum | tr " " -)
+	folder=${cache}/${fingerprint}
+	for command in "${@:2}"; do
+		if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprint}" ]]; then continue; fi
+		package=$(source_of "${command}" | cut --delimiter=" " --fields=2)
+		built[${command}]=${folder}/$(basename "${package%/v[0-9]}")
+		[[ -x "${built[${command}]}" ]] || packages+=("${package}")
 	done
-	tmp=$(mktemp -d "${cache}/.build.XXXXXX")
-	trap 'rm -rf "${tmp}"' EXIT
-	(
-		cd "$(folder_of "${module}")"
-		export CGO_ENABLED=0 GOWORK=off
-		total=$(go list -deps -tags "${tags}" "${packages[@]}" 2>/dev/null | wc -l)
-		go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${tmp}/" "${packages[@]}" 2>&1 |
-			awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
-	)
-	for command in "$@"; do
-		mkdir -p "$(dirname "$(cached "${command}")")"
-		mv "${tmp}/$(basename "${packages[0]%/v[0-9]}")" "$(cached "${command}")"
-		packages=("${packages[@]:1}")
+	mkdir -p "${folder}" && touch "${folder}"
+	if [[ ${#packages[@]} -gt 0 ]]; then
+		echo "Building ${!built[*]}: the first build takes minutes, later ones take seconds."
+		SECONDS=0
+		(build "${module}" "${folder}" "${packages[@]}")
+		echo "  built in ${SECONDS} s."
+	fi
+	for command in "${!built[@]}"; do
+		rm -f "${out}/.${command}.stamp" "${out}/${command}"
+		ln "${built[${command}]}" "${out}/${command}" 2>/dev/null || cp "${built[${command}]}" "${out}/${command}"
+		echo "${fingerprint}" >"${out}/.${command}.stamp"
 	done
-	rmdir "${tmp}"
-	echo "  built in ${SECONDS} s."
 }
 
 if [[ $# -eq 0 ]]; then
 	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 fi
-declare -A fingerprints=() missing=()
+declare -A commands=()
 for command in "$@"; do
 	source=$(source_of "${command}")
-	module=${source%% *}
-	fingerprints[${command}]=$(fingerprint_of "${module}")
-	if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprints[${command}]}" ]]; then
-		unset "fingerprints[${command}]"
-	elif [[ ! -x "$(cached "${command}")" ]]; then
-		missing[${module}]+=" ${command}"
-	fi
+	commands[${source%% *}]+=" ${command}"
 done
-for module in "${!missing[@]}"; do
-	read -ra commands <<<"${missing[${module}]}"
-	build "${module}" "${commands[@]}"
-done
-for command in "${!fingerprints[@]}"; do
-	rm -f "${out}/.${command}.stamp" "${out}/${command}"
-	touch "$(dirname "$(cached "${command}")")"
-	ln "$(cached "${command}")" "${out}" 2>/dev/null || cp "$(cached "${command}")" "${out}"
-	echo "${fingerprints[${command}]}" >"${out}/.${command}.stamp"
+for module in "${!commands[@]}"; do
+	read -ra of_module <<<"${commands[${module}]}"
+	provide "${module}" "${of_module[@]}"
 done

@@ -7,7 +7,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -17,16 +16,9 @@ import (
 	"time"
 )
 
-// registry is the folder of an OCI image layout, to which hack/cluster/buildah.sh pushes. It serves the images as a registry does, to clients
-// that pull. It stands in for every other registry: an image that it lacks does not exist.
+// registry is the folder of an OCI image layout, to which hack/cluster/buildah.sh pushes. It serves the images to clients that pull, and
+// stands in for every other registry: an image that it lacks does not exist.
 type registry string
-
-// imageManifest is an entry in the index of an image layout.
-type imageManifest struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Annotations map[string]string `json:"annotations"`
-}
 
 // startRegistry serves the images. When it returns, clients can connect.
 func (b *booting) startRegistry() error {
@@ -48,34 +40,28 @@ func (r registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case "": // the client asks whether this is a registry
 		return
 	case "manifests":
-		found, err := r.find(strings.TrimSuffix(name, "/"), reference)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
-		}
-		reference, mediaType = found.Digest, found.MediaType
+		reference, mediaType = r.find(strings.TrimSuffix(name, "/")+":"+reference, reference)
 	}
 	w.Header().Set("Docker-Content-Digest", reference)
 	w.Header().Set("Content-Type", mediaType)
 	http.ServeFile(w, request, filepath.Join(string(r), "blobs", strings.Replace(reference, ":", "/", 1)))
 }
 
-// find returns the manifest of an image, by its tag or digest.
-func (r registry) find(name, reference string) (*imageManifest, error) {
-	content, err := os.ReadFile(filepath.Join(string(r), "index.json"))
-	if err != nil {
-		return nil, err
-	}
+// find returns the digest and the type of the manifest with this name or digest. If there is none, the digest names no file.
+func (r registry) find(name, digest string) (found, mediaType string) {
 	var index struct {
-		Manifests []imageManifest `json:"manifests"`
-	}
-	if err := json.Unmarshal(content, &index); err != nil {
-		return nil, err
-	}
-	for _, m := range index.Manifests {
-		if m.Digest == reference || m.Annotations["org.opencontainers.image.ref.name"] == name+":"+reference {
-			return &m, nil
+		Manifests []struct {
+			MediaType, Digest string
+			Annotations       map[string]string
 		}
 	}
-	return nil, fmt.Errorf("there is no image %s:%s", name, reference)
+	if content, err := os.ReadFile(filepath.Join(string(r), "index.json")); err != nil || json.Unmarshal(content, &index) != nil {
+		return "none", ""
+	}
+	for _, m := range index.Manifests {
+		if m.Digest == digest || m.Annotations["org.opencontainers.image.ref.name"] == name {
+			return m.Digest, m.MediaType
+		}
+	}
+	return "none", ""
 }
