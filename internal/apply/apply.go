@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/apply/field"
@@ -97,10 +98,13 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (result Result, err erro
 		unguarded = unguarded || rules.Guard && live == nil
 		err = errors.Join(err, failure)
 	}
-	for _, object := range plan.undesired {
-		failure := a.prune(ctx, object)
-		result.Written = result.Written || failure == nil
-		err = errors.Join(err, failure)
+	for _, object := range plan.undesired { // unless it has changed, or another one has taken its name
+		only := client.Preconditions{UID: ptr.To(object.GetUID()), ResourceVersion: ptr.To(object.GetResourceVersion())}
+		if failure := a.Client.Delete(ctx, object, only); client.IgnoreNotFound(failure) != nil {
+			err = errors.Join(err, fmt.Errorf("delete %s: %w", object.GetName(), failure))
+		} else {
+			result.Written = true
+		}
 	}
 	return result, err
 }
@@ -161,15 +165,6 @@ func isRefusal(err error) bool {
 		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// read asks the API server for an object. It returns nil if there is none.
-func (a *Applier) read(ctx context.Context, desired client.Object) (client.Object, error) {
-	live := empty(desired)
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return live, nil
-}
-
 // empty returns an object with only the type, name and namespace of the desired one. Decoding an answer into the desired object would
 // merge the two.
 func empty(desired client.Object) client.Object {
@@ -177,14 +172,4 @@ func empty(desired client.Object) client.Object {
 	object.SetName(desired.GetName())
 	object.SetNamespace(desired.GetNamespace())
 	return object
-}
-
-// prune deletes an object that is no longer desired, unless it has changed or another one has taken its name.
-func (a *Applier) prune(ctx context.Context, object client.Object) error {
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	err := a.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", object.GetName(), err)
-	}
-	return nil
 }

@@ -109,13 +109,13 @@ func (a *Applier) deletes(owner, object client.Object) bool {
 
 // confirm makes a step again with what the API server holds. If that is not what was observed, the step fails.
 func (a *Applier) confirm(ctx context.Context, plan *Plan, s step) step {
-	switch live, err := a.read(ctx, s.desired); {
-	case err != nil:
+	live, observed := empty(s.desired), s.live
+	switch err := a.Live.Get(ctx, client.ObjectKeyFromObject(live), live); {
+	case client.IgnoreNotFound(err) != nil:
 		s.err = err
-	case live == nil && s.live != nil:
+	case err != nil && observed != nil:
 		s.live, s.err = nil, ErrChanged
-	case live != nil:
-		observed := s.live
+	case err == nil:
 		s = a.step(plan.owner, s.desired, live, s.sizeOnly)
 		if s.err == nil && (observed == nil || observed.GetResourceVersion() != live.GetResourceVersion()) {
 			s.err, plan.Unobserved = ErrChanged, append(plan.Unobserved, live)

@@ -99,13 +99,11 @@ func (a *Applier) compare(s *step) (err error) {
 	if err != nil || s.fingerprint == "" {
 		return err
 	}
-	after, err = before.RemoveItems(dropped).Merge(changes.RemoveItems(setOf(rules.Immutable...)))
-	if err != nil {
-		return err
+	if after, err = before.RemoveItems(dropped).Merge(changes.RemoveItems(setOf(rules.Immutable...))); err == nil {
+		content, _ := after.AsValue().Unstructured().(map[string]any)
+		s.target = &unstructured.Unstructured{Object: content}
 	}
-	content, _ := after.AsValue().Unstructured().(map[string]any)
-	s.target = &unstructured.Unstructured{Object: content}
-	return nil
+	return err
 }
 
 func setOf(paths ...[]string) *fieldpath.Set {
