@@ -95,7 +95,7 @@ var _ = Describe("Clients of proxies", Label(onLocalCluster), func() {
 			event.do(&proxiesOf(ctx, f.mc)[0])
 			f.untilOthers(ctx, before, event.others)
 			readers.untilAsked(ctx, eventKeys)
-			mustBeAnswered(readers, event.name, eventReaders, repeatable)
+			mustBeAnswered(readers, event.name, eventReaders*int64(event.others), repeatable)
 			Expect(readers.missed.Load()).To(BeZero(), "a proxy has no keys")
 		}
 	})
