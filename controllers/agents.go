@@ -92,8 +92,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		agent := memcached.StatusOf(pod, memcached.AgentContainerName)
-		node.started = pod.Status.PodIP != "" && (memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false))
+		node.started = pod.Status.PodIP != "" && agentStarted(pod)
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -105,6 +104,11 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		a.nodes[name] = nodes
 	}
 	return reports
+}
+
+func agentStarted(pod *corev1.Pod) bool {
+	agent := memcached.StatusOf(pod, memcached.AgentContainerName)
+	return memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false)
 }
 
 // withSecrets returns the nodes or proxies whose agents load Secrets. Other agents know nothing that their metrics do not say.
