@@ -84,15 +84,18 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	nodes := map[types.UID]*agentNode{}
 	for _, pod := range withSecrets(view) {
 		node := known[pod.UID]
+		started := pod.Status.PodIP != "" && agentStarted(pod)
 		if node == nil {
 			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
+		} else if started && !node.started && node.dueAt.IsZero() {
+			node.dueAt = time.Unix(0, 0)
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		node.started = pod.Status.PodIP != "" && agentStarted(pod)
+		node.started = started
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -180,8 +183,8 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is random, so that the
-// requests spread over the interval.
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for one
+// that has just started, and random for one that had started when this process saw it first, so that the requests spread over the interval.
 func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -79,6 +80,18 @@ var _ = Describe("The agents of nodes", func() {
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 		Expect(o.events()).To(Equal([]string{"Normal Recovered The agents of the nodes report no problem any more"}))
+	})
+
+	It("are asked at once when a node becomes ready, such as the first", func(ctx SpecContext) {
+		mc := running(ctx)
+		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"), client.GracePeriodSeconds(0))).To(Succeed())
+		pod := createNode(ctx, live(ctx, mc, &appsv1.StatefulSet{}), 2)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		setReady(ctx, pod, corev1.ConditionTrue)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		o.nodes.look()
+		o.PollAgents(ctx)
+		Expect(o.nodes.look()).To(ConsistOf(HavePrefix("cache-2 ")))
 	})
 
 	It("keep what they have said while they cannot be asked, and while an operator that has just started has not asked", func(ctx SpecContext) {

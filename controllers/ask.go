@@ -47,7 +47,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcache
 		*view = view.After(changes.Unobserved)
 		return r.plan(ctx, view)
 	}
-	if takesSteps(plan) || !mc.Spec.Paused && changes.Rewrites() {
+	if takesSteps(plan) || !mc.Spec.Paused && changes.Rewrites {
 		if err := r.VerifyFresh(ctx, mc); err != nil {
 			return plan, changes, err
 		}

@@ -115,8 +115,6 @@ func beginsAnew(err error) bool {
 func failedToDecide(err error) bool {
 	var answer apierrors.APIStatus
 	switch {
-	case errors.Is(err, apply.ErrRender):
-		return false
 	case !errors.As(err, &answer):
 		return true // an error of the network or of the operator
 	case apierrors.IsInvalid(err):

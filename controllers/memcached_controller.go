@@ -38,7 +38,7 @@ const (
 )
 
 // DefaultConcurrentReconciles is the default number of workers. While a webhook does not answer, each Memcached that waits for it blocks
-// one worker. With 20 such Memcacheds, four workers remain for others (ADR-0010).
+// one worker. With 20 such Memcacheds, four workers remain for others.
 const DefaultConcurrentReconciles = 24
 
 // Options configures the controller.
@@ -193,14 +193,13 @@ func NewReconciler(
 	return &Reconciler{
 		Client: c, Live: live, Nodes: nodes{client: protocol.NewClient()}, Recorder: recorder,
 		Clock: clock, ServerClock: clock, Options: options,
-		Applier: apply.New(c, live, clock, apply.Options{
-			FieldOwner:     memcached.ManagedBy,
-			HashAnnotation: memcached.AppliedHashAnnotation,
+		Applier: &apply.Applier{
+			Client: c, Live: live, Clock: clock, FieldOwner: memcached.ManagedBy, HashAnnotation: memcached.AppliedHashAnnotation,
 			Identity: func(owner, object client.Object) map[string]string {
 				return memcached.IdentityOf(owner.GetName(), object)
 			},
 			Rules: memcached.FieldRules,
-		}),
+		},
 		metrics: m, agents: newAgents(), refusals: rate.NewLimiter(refusalReads, refusalReads),
 	}
 }

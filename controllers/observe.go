@@ -77,14 +77,17 @@ func (r *Reconciler) refusal(ctx context.Context, view memcached.View, set *memc
 		return known.refusal
 	}
 	var told eventsv1.EventList
-	err := r.Live.List(ctx, &told, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
+	var named corev1.PodList // the cache may lack it
+	err := errors.Join(r.Live.List(ctx, &told, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
 		"regarding.uid": string(set.GetUID()), "reason": "FailedCreate",
-	}, client.Limit(100))
+	}, client.Limit(100)), r.Live.List(ctx, &named, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
+		"metadata.name": status.MissingPod(view, set),
+	}))
 	if err != nil {
 		logf.FromContext(ctx).Info("The events of a StatefulSet that lacks pods cannot be read", "reason", err.Error())
 		return known.refusal
 	}
-	refusal = status.RefusalIn(view, set, told.Items)
+	refusal = status.RefusalIn(view, set, told.Items, named.Items)
 	r.states.update(name, func(s *instanceState) { s.refusal, s.refusalReadAt = refusal, now })
 	return refusal
 }

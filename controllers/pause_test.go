@@ -30,7 +30,7 @@ var _ = Describe("A paused Memcached", func() {
 
 		By("not knowing whether it is Ready when there is")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
-		o.step(ctx, mc, writeStatus)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		expectConditions(ctx, mc, "Unknown/Paused", "True/AsExpected", "False/Paused", "False/AsExpected")
 		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
 		const size = "spec.paused holds back: the Deployment, scaling from 3 to 5 nodes, which remaps keys"
@@ -40,12 +40,12 @@ var _ = Describe("A paused Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Image, mc.Spec.Config.Memory = "memcached:1.6.46", ptr.To(resource.MustParse("128Mi"))
 		})
-		o.step(ctx, mc, writeStatus)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(message(ctx, mc, "Progressing")).To(Equal(size + "; " +
 			"the nodes will be replaced, without their items. To resume: " +
 			"kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"paused":false}}'`))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image, mc.Spec.Config.Memory = "", nil })
-		o.step(ctx, mc, writeStatus)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(message(ctx, mc, "Ready")).To(Equal(size))
 
 		By("leaving a deleted child alone, and still observing")

@@ -125,6 +125,7 @@ var _ = Describe("The proxies of a Memcached", func() {
 		rollOutProxies(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		expectReady(ctx, mc)
+		Expect(o.events()).NotTo(ContainElement(HavePrefix("Warning")), "nothing is wrong in a first start")
 		Expect(message(ctx, mc, "Ready")).To(Equal(allReady))
 		Expect(status(ctx, mc).Proxies).To(HaveValue(Equal(cachev1alpha1.MemcachedProxiesStatus{Size: 2, Ready: 2, Nodes: 3})))
 		Expect(status(ctx, mc).Nodes).To(HaveLen(3))
@@ -156,6 +157,17 @@ var _ = Describe("The proxies of a Memcached", func() {
 		o.nodes.missed = nil
 		o.step(ctx, mc, writeStatus)
 		expectReady(ctx, mc)
+	})
+
+	It("are set back when somebody changes their objects, and events tell who did", func(ctx SpecContext) {
+		mc := ready(ctx)
+		change(ctx, deploymentOf(ctx, mc), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.5" })
+		change(ctx, child(ctx, mc, &corev1.Service{}, ""), func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(o.events()).To(ContainElements(
+			`Warning Corrected Deployment cache-proxy was changed by user (spec.template.spec.containers[name="memcached"].image): restored`,
+			And(HavePrefix("Warning Corrected Service cache was changed by user"), HaveSuffix("spec.type): restored"))))
+		Expect(child(ctx, mc, &corev1.Service{}, "").Spec.Type).To(Equal(corev1.ServiceTypeClusterIP))
 	})
 
 	It("come to a living cache, whose clients reach the nodes until one is ready, and go again", func(ctx SpecContext) {

@@ -45,7 +45,8 @@ var _ = Describe("What prevents the desired state", func() {
 		theirs := foreignService(ctx, mc, nil)
 
 		By("finding it by the refusal of the API server, as the cache does not hold it")
-		Expect(o.try(ctx, mc, writeService+" (409)", writeBudget, writeDeployment, writeStatus)).To(Succeed())
+		o.beginsAnew(ctx, mc, writeService+" (409)", writeBudget, writeDeployment)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 		Expect(message(ctx, mc, "Degraded")).To(Equal(
 			"Service cache-nodes exists already and belongs to nobody: delete or rename one of the two"))
@@ -254,7 +255,7 @@ func (o *operator) gauge(name string, mc *cachev1alpha1.Memcached) float64 {
 }
 
 var _ = Describe("A StatefulSet whose pods the API server refuses", func() {
-	It("says so within ten seconds, in the API server's words, and names the field that helps", func(ctx SpecContext) {
+	It("says so within five seconds, in the API server's words, and names the field that helps", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := settled(ctx, o, stable)
 		set := live(ctx, mc, &appsv1.StatefulSet{})
@@ -263,7 +264,7 @@ var _ = Describe("A StatefulSet whose pods the API server refuses", func() {
 		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"), client.GracePeriodSeconds(0))).To(Succeed())
 		o.step(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("False/NotReady"))
-		Expect(o.result.RequeueAfter).To(Equal(5*time.Second), "no watch tells what the controller of the StatefulSet says")
+		Expect(o.result.RequeueAfter).To(Equal(4*time.Second), "no watch tells what the controller of the StatefulSet says")
 
 		const words = "is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2"
 		Expect(user.Create(ctx, &corev1.Event{ // as the controller of StatefulSets records it
@@ -285,6 +286,23 @@ var _ = Describe("A StatefulSet whose pods the API server refuses", func() {
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 		Expect(o.events()).To(ConsistOf(HavePrefix("Warning QuotaExceeded"), HavePrefix("Normal Recovered"), HavePrefix("Normal Ready")))
 	})
+})
+
+var _ = It("A StatefulSet whose pod has lost a label says how to take it back, because no other can have its name", func(ctx SpecContext) {
+	o := newOperator(defaults)
+	mc := settled(ctx, o, stable)
+	o.wait(time.Minute)
+	change(ctx, podOf(ctx, mc, "cache-2"), func(pod *corev1.Pod) { // the controller of StatefulSets releases such a pod
+		delete(pod.Labels, "app.kubernetes.io/instance")
+		pod.OwnerReferences = nil
+	})
+	o.step(ctx, mc, writeStatus)
+	o.wait(o.result.RequeueAfter)
+	o.step(ctx, mc, writeStatus)
+	Expect(summary(ctx, mc, "Ready")).To(Equal("False/Conflict"))
+	Expect(message(ctx, mc, "Degraded")).To(And(HavePrefix("Pod cache-2 has the name of a node, and does not belong to StatefulSet cache"),
+		ContainSubstring("kubectl label pod cache-2 -n "+mc.Namespace+" --overwrite "), ContainSubstring(" app.kubernetes.io/instance=cache ")))
+	Expect(o.events()).To(ContainElement(HavePrefix("Warning Conflict Pod cache-2")))
 })
 
 // probe returns a Service that only a quota, a policy or a webhook can refuse.

@@ -70,7 +70,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 // serves for this long (gracefulShutdown.preStopDelaySeconds), so clients that follow status.nodes leave it in time.
 const progressStatusInterval = 5 * time.Second
 
-// deferStatusWrite returns how long to defer the write of a status, 0 or less for not at all: see ADR-0006.
+// deferStatusWrite returns how long to defer the write of a status, 0 or less for not at all. Only progress can wait.
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {

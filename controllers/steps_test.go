@@ -311,6 +311,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 			change(ctx, arguments(ctx), func(c *corev1.ConfigMap) { c.Data["mine"] = "too" })
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		}
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
 		Expect(arguments(ctx).Data).NotTo(HaveKey("mine"))
 

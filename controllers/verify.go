@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,7 +75,6 @@ func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (
 
 // forget drops what this process remembers of a deleted Memcached.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.Applier.Forget(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
 	for _, child := range memcached.Children {
 		r.Applier.Forget(child.Named(name))
 	}

@@ -33,14 +33,14 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		return memcached.Written{}
 	}
 	if mc.Spec.Paused {
-		written := r.Classify(plan.Problem, changes.Err())
-		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(mc, changes)
+		written := r.Classify(plan.Problem, changes.Err)
+		written.Pending, written.TemplatePending = changes.Pending, templateDiffers(mc, changes)
 		return written
 	}
 	result, err := r.Applier.Apply(ctx, changes)
 	written := r.Classify(plan.Problem, err)
 	written.TemplatePending = err != nil && templateDiffers(mc, changes) &&
-		templateDiffers(mc, r.Applier.Plan(ctx, mc, false, plan.Objects, result.Objects))
+		templateDiffers(mc, r.Applier.Plan(ctx, mc, false, false, plan.Objects, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
@@ -49,13 +49,9 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	return written
 }
 
-// changes returns what has to be written for a plan.
+// changes returns what has to be written for a plan. With a problem, running pods stay as they are.
 func (r *Reconciler) changes(ctx context.Context, view memcached.View, plan memcached.Plan) apply.Plan {
-	var sizeOnly []client.Object // so that running pods stay as they are
-	if plan.Problem != nil {
-		sizeOnly = plan.Objects
-	}
-	return r.Applier.Plan(ctx, view.Memcached, view.Last.Generation > 0, plan.Objects, view.Children, sizeOnly...)
+	return r.Applier.Plan(ctx, view.Memcached, view.Last.Generation > 0, plan.Problem != nil, plan.Objects, view.Children)
 }
 
 // emitCorrections counts the changes by others that were undone. It emits events about them, and about undone deletions.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
-#   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
+#   hack/binaries.sh [etcd | kube-apiserver | kubelet | coredns | ...]...
 # Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. All checkouts of this user
 # share a cache of the results, which drops results that no build has used for 30 days.
 set -o errexit -o nounset -o pipefail
@@ -21,9 +21,7 @@ source_of() {
 	kube*) echo kubernetes "k8s.io/kubernetes/cmd/$1" ;;
 	kwok) echo kubernetes sigs.k8s.io/kwok/cmd/kwok ;;
 	metrics-server) echo kubernetes sigs.k8s.io/metrics-server/cmd/metrics-server ;;
-	containerd | containerd-shim-runc-v2) echo node "github.com/containerd/containerd/v2/cmd/$1" ;;
-	registry) echo node github.com/distribution/distribution/v3/cmd/registry ;;
-	coredns) echo node ./coredns ;;
+	coredns) echo kubernetes ./coredns ;;
 	olm | catalog | package-server) echo olm "github.com/operator-framework/operator-lifecycle-manager/cmd/$1" ;;
 	cpb) echo olm github.com/operator-framework/operator-lifecycle-manager/util/cpb ;;
 	opm) echo olm github.com/operator-framework/operator-registry/cmd/opm ;;
@@ -60,35 +58,60 @@ folder_of() {
 	esac
 }
 
-# Counts the packages in the output of go build -v, to show progress during minutes of compiling. Other lines are printed.
-progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
+# Counts the packages in the output of go build -v: on a terminal in one line, otherwise after each 200 packages. Other lines are printed.
+progress='
+	/^go: downloading / { next }
+	!/^[a-z0-9][^ :]*$/ { print; fflush(); next }
+	++n && terminal { printf "\r  %d of %d packages compiled", n, total; fflush() }
+	!terminal && n % 200 == 0 { print "  " n " of " total " packages compiled"; fflush() }
+	END { if (terminal && n) print "" }'
+
+# build MODULE FOLDER PACKAGE... builds commands of a module at once, so that one is linked while packages of the next are compiled.
+build() {
+	local module=$1 GOTMPDIR=$2 total # go moves the commands from there to the folder, which is atomic
+	cd "$(folder_of "${module}")"
+	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
+	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
+	go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
+		awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
+}
+
+# provide MODULE COMMAND... provides commands of a module in bin/kubernetes.
+provide() {
+	local module=$1 sources=(binaries.sh kubernetes/coredns/*.go) command package fingerprint folder packages=()
+	local -A built=()
+	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
+	fingerprint=$( (echo "${module}" && cat "${sources[@]}" && go version) | cksum | tr " " -)
+	folder=${cache}/${fingerprint}
+	for command in "${@:2}"; do
+		if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprint}" ]]; then continue; fi
+		package=$(source_of "${command}" | cut --delimiter=" " --fields=2)
+		built[${command}]=${folder}/$(basename "${package%/v[0-9]}")
+		[[ -x "${built[${command}]}" ]] || packages+=("${package}")
+	done
+	mkdir -p "${folder}" && touch "${folder}"
+	if [[ ${#packages[@]} -gt 0 ]]; then
+		echo "Building ${!built[*]}: the first build takes minutes, later ones take seconds."
+		SECONDS=0
+		(build "${module}" "${folder}" "${packages[@]}")
+		echo "  built in ${SECONDS} s."
+	fi
+	for command in "${!built[@]}"; do
+		rm -f "${out}/.${command}.stamp" "${out}/${command}"
+		ln "${built[${command}]}" "${out}/${command}" 2>/dev/null || cp "${built[${command}]}" "${out}/${command}"
+		echo "${fingerprint}" >"${out}/.${command}.stamp"
+	done
+}
 
 if [[ $# -eq 0 ]]; then
 	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 fi
+declare -A commands=()
 for command in "$@"; do
 	source=$(source_of "${command}")
-	read -r module package <<<"${source}"
-	# Everything that determines the result of the build.
-	sources=(binaries.sh node/coredns/*.go)
-	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
-	fingerprint=$( (cat "${sources[@]}" && go version) | cksum)
-	stamp=${out}/.${command}.stamp
-	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
-		continue
-	fi
-	rm -f "${stamp}" "${out}/${command}"
-	cached=${cache}/${command}-${fingerprint// /-}
-	if [[ ! -x "${cached}/${command}" ]]; then
-		echo "Building ${command}: the first build takes minutes, later ones take seconds."
-		SECONDS=0
-		folder=$(folder_of "${module}")
-		(cd "${folder}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${cached}.$$" "${package}" 2>&1) | awk "${progress}"
-		mkdir -p "${cached}"
-		mv "${cached}.$$" "${cached}/${command}"
-		echo "  ${command} built in ${SECONDS} s."
-	fi
-	touch "${cached}"
-	ln "${cached}/${command}" "${out}" 2>/dev/null || cp "${cached}/${command}" "${out}"
-	echo "${fingerprint}" >"${stamp}"
+	commands[${source%% *}]+=" ${command}"
+done
+for module in "${!commands[@]}"; do
+	read -ra of_module <<<"${commands[${module}]}"
+	provide "${module}" "${of_module[@]}"
 done

@@ -33,7 +33,7 @@ bin=${LOCALBIN:-${PWD}/bin}
 # The committed bundle uses VERSION and IMG of the Makefile, whatever the environment contains.
 env -u VERSION -u IMG -u IMAGE_TAG_BASE -u BUNDLE_IMG "${MAKE:-make}" --no-print-directory -C "${copy}/after" \
 	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" OPM="${bin}/kubernetes/opm" generate manifests bundle catalog
-for module in . hack/helm hack/kubernetes hack/node hack/olm; do
+for module in . hack/helm hack/kubernetes hack/olm; do
 	echo "go mod tidy in ${module}"
 	(cd "${copy}/after/${module}" && go mod tidy)
 done

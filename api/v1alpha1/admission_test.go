@@ -93,6 +93,7 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 	resourceLists(),
 	wrong("spec.scheduling.nodeSelector", `must be of type string: "integer"`, `{"disk": 1}`),
 	wrong("spec.scheduling.tolerations", `must be of type array: "object"`, `{}`),
+	wrong("spec.scheduling.tolerations", "spec.scheduling.tolerations[].value must not be set with the operator Exists", `[{"operator": "Exists", "value": "a"}]`),
 	wrong("spec.scheduling.affinity", affinityRule, termsOfOthers()...),
 	wrong("spec.scheduling.topologySpreadConstraints", `[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`,
 		many(2, `{"topologyKey": "a", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}`)),
@@ -296,6 +297,11 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, podDisruptionBudget: {maxUnavailable: 2}}`,
 		`spec.podDisruptionBudget.maxUnavailable must be 0 or 1 with spec.copies of more than 1: a drain may not stop two copies of the same items`),
 )
+
+var _ = It("A field that does not exist is refused by its name, as kubectl asks", func(ctx SpecContext) {
+	_, err := dryRunSpec(ctx, `{size: 1, replicas: 3, service: {type: LoadBalancer}}`)
+	Expect(err).To(MatchError(ContainSubstring(`unknown field "spec.replicas", unknown field "spec.service.type"`)))
+})
 
 var _ = Describe("A wrong name is refused with the fix", func() {
 	DescribeTable("unless a Service can have it", func(ctx SpecContext, accepted bool, names ...string) {

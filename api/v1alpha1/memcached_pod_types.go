@@ -94,6 +94,7 @@ type MemcachedScheduling struct {
 	// tolerations allow the pods to run on cluster nodes with matching taints.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''",message="spec.scheduling.tolerations[].value must not be set with the operator Exists: remove one of the two"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Tolerations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 

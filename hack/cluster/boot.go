@@ -103,7 +103,6 @@ func (b *booting) takeSteps(ctx context.Context) error {
 		{"certificates and configuration", b.configure},
 		{"etcd and the API server", b.startAPIServer},
 		{"the controllers, containerd and the registry", b.startControllers},
-		{"the images in the registry", b.pushImages},
 		{"the kubelet: a node that is Ready", b.startNode},
 		{"CoreDNS: a name that resolves", b.startDNS},
 	} {
@@ -122,7 +121,7 @@ func (b *booting) run(spec component) error {
 		Name:    spec.name,
 		Path:    b.binary(spec.name),
 		Args:    spec.args,
-		Env:     append([]string{"HOME=" + b.dir, "PATH=" + b.binary("") + ":" + os.Getenv("PATH")}, spec.env...),
+		Env:     []string{"HOME=" + b.dir, "PATH=" + b.binary("") + ":" + os.Getenv("PATH")},
 		Dir:     b.dir,
 		LogFile: b.file(spec.name + ".log"),
 	})
@@ -144,19 +143,12 @@ func (b *booting) startAPIServer(ctx context.Context) error {
 
 // startControllers starts the controllers, containerd and the registry. It does not wait for them: later steps wait for their effects.
 func (b *booting) startControllers(context.Context) error {
-	components := []component{
-		controllerManager(b.cluster), scheduler(b.cluster), containerd(b.cluster), registry(b.cluster),
-	}
-	for _, c := range components {
+	for _, c := range []component{controllerManager(b.cluster), scheduler(b.cluster), containerd(b.cluster)} {
 		if err := b.run(c); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (b *booting) pushImages(ctx context.Context) error {
-	return b.command(ctx, "hack/cluster/images.sh", "push", b.file("ca.crt"))
+	return b.startRegistry()
 }
 
 func (b *booting) startNode(ctx context.Context) error {

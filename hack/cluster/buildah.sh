@@ -5,8 +5,6 @@
 # Functions that build and push images of the local cluster, for scripts that run in the root of the repository.
 
 images=${PWD}/bin/images
-# The registry of the cluster. It is reachable only inside the namespaces of the cluster.
-registry=localhost:5000
 mkdir -p "${images}"
 
 # Restarts the script in its own mount namespace, so that an interrupted build leaves no mount behind.
@@ -20,11 +18,15 @@ buildah() {
 	BUILDAH_ISOLATION=chroot command buildah --root "${images}/storage" --runroot "${images}/run" --storage-driver overlay "$@"
 }
 
-# build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds image NAME unless it was built from the same FINGERPRINT before.
+# push IMAGE NAME pushes an image to the registry of the local clusters, which stands in for all other registries. There, the image has the
+# name NAME without the registry in front.
+push() { buildah push --quiet --disable-compression "$1" "oci:${images}/registry:${2#*/}"; }
+
+# build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds and pushes image NAME unless it was built from the same FINGERPRINT before.
 build_image() {
 	local name=$1 fingerprint=$2 context=$3 stamp
 	shift 3
-	stamp=${images}/.$(tr -c 'a-z0-9.\n' - <<<"${name}").stamp
+	stamp=${images}/.$(tr -c 'a-z0-9.\n' - <<<"${name}").pushed
 	if [[ "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]] && buildah images --quiet "${name}" >/dev/null 2>&1; then
 		return
 	fi
@@ -35,6 +37,7 @@ build_image() {
 		echo "Building the image ${name} failed." >&2
 		return 1
 	fi
+	push "${name}" "${name}"
 	echo "${fingerprint}" >"${stamp}"
 	echo "  image ${name} built in $((SECONDS - start)) s."
 }
@@ -67,14 +70,3 @@ build_operator() {
 	build_image "${name}" "${fingerprint}" . "${arguments[@]}" --build-arg "VERSION=${version}"
 	build_image "$(agent_of "${name}")" "${fingerprint}" . "${arguments[@]}" --build-arg "VERSION=${version}" --target agent
 }
-
-# trust FILE makes push accept the certificate of the cluster's registry. FILE contains the CA certificate of this registry.
-trust() {
-	certificates=$(mktemp -d)
-	trap 'rm -rf "${certificates}"' EXIT
-	cp "$1" "${certificates}/ca.crt"
-}
-
-# push IMAGE NAME pushes an image to the registry of the cluster, which stands in for all other registries. There, the image has the
-# name NAME without the registry in front.
-push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }

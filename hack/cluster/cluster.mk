@@ -11,8 +11,8 @@ CMD ?= kubectl get pods --all-namespaces
 .PHONY: cluster-up
 cluster-up: $(KUSTOMIZE) ## Start a Kubernetes cluster with a real node. The first run builds it, which takes some minutes.
 	@hack/cluster/packages.sh cluster
-	@hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl \
-		containerd containerd-shim-runc-v2 registry coredns
+	@hack/cluster/unpack.sh containerd containerd containerd-shim-runc-v2
+	@hack/binaries.sh kubelet kube-controller-manager kube-apiserver kube-scheduler kube-proxy kubectl coredns etcd
 	@hack/cluster/images.sh build
 	@go build -o bin/cluster ./hack/cluster
 	@bin/cluster --name "$(CLUSTER)" up
@@ -45,7 +45,7 @@ test-e2e: $(KUSTOMIZE) bin/e2e.test kubectl-memcached
 	@$(MAKE) --no-print-directory cluster-up CLUSTER=$(CLUSTER)
 	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
 	hack/binaries.sh kwok helm; \
-	hack/cluster/prometheus.sh; image=$$(cat bin/images/operator); $(MAKE) --no-print-directory helm IMG="$$image" CHART_DIR=bin/chart; set -x; \
+	hack/cluster/unpack.sh prometheus prometheus; hack/cluster/images.sh upgraded; image=$$(cat bin/images/operator); $(MAKE) --no-print-directory helm IMG="$$image" CHART_DIR=bin/chart; set -x; \
 	bin/cluster --name $(CLUSTER) exec env --chdir test/e2e IMG="$$image" E2E_UPGRADED_IMG="$$image-upgraded" \
 		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" \
 		E2E_CHART="$(CURDIR)/bin/chart" ../../$(e2e) $(E2E_FLAGS)

@@ -14,7 +14,6 @@ const cniPlugins = "/usr/lib/cni"
 type component struct {
 	name string
 	args []string
-	env  []string
 }
 
 func etcd(c *cluster) component {
@@ -82,14 +81,6 @@ func scheduler(c *cluster) component {
 
 func containerd(c *cluster) component {
 	return component{name: "containerd", args: []string{"--config=" + c.file("containerd.toml")}}
-}
-
-func registry(c *cluster) component {
-	return component{
-		name: "registry", args: []string{"serve", c.file("registry.yaml")},
-		// By default, the registry would send traces to a collector, which does not exist here.
-		env: []string{"OTEL_TRACES_EXPORTER=none"},
-	}
 }
 
 func kubelet(c *cluster) component {

@@ -2,17 +2,15 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds and pushes the images of the local cluster, because the cluster can reach only its own registry:
-#   hack/cluster/images.sh build       builds the images in bin/images, and skips those that are up to date
-#   hack/cluster/images.sh push FILE   pushes the images to the registry of the cluster, whose CA certificate is in FILE
+# Builds the images of the local cluster in bin/images, and skips those that are up to date:
+#   hack/cluster/images.sh build      builds what every cluster needs
+#   hack/cluster/images.sh upgraded   builds the operator in another version, to which tests upgrade
 # The operator is built from the project's Dockerfile, with stand-ins for its base images.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 source hack/cluster/buildah.sh
-if [[ $1 == build ]]; then
-	isolate_mounts "$@"
-fi
+isolate_mounts "$@"
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 # The operator reports the version in preparation, as in every other build of the checkout.
@@ -20,20 +18,6 @@ version=$(sed -n 's/^VERSION ?= //p' Makefile)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
 sources=$(fingerprint_of Dockerfile hack/licenses.sh go.mod go.sum main.go api cmd controllers internal)
 operator_image=example.com/memcached-operator:v${version}-${sources%%-*}
-upgraded_image=${operator_image}-upgraded
-
-# Prints the images to push.
-list() {
-	cat <<-END
-		localhost:5000/pause:local
-		registry.k8s.io/coredns/coredns:local
-		${memcached_image}
-		${operator_image}
-		$(agent_of "${operator_image}")
-		${upgraded_image}
-		$(agent_of "${upgraded_image}")
-	END
-}
 
 build_pause() {
 	local context=${images}/pause
@@ -72,6 +56,8 @@ build_memcached() {
 		USER 11211:11211
 		CMD ["memcached"]
 	END
+	# A second name for the same image, for tests that change the image.
+	push "${memcached_image}" "${memcached_image}-alpine"
 }
 
 # Builds the operator with stand-ins for the base images of its Dockerfile: build_standin has a shell, and settings for the Go that
@@ -94,7 +80,6 @@ build_operators() {
 		USER 65532
 	END
 	build_operator "${operator_image}" "${sources}" "${version}"
-	build_operator "${upgraded_image}" "${sources}" "${version}-upgraded"
 	echo "${operator_image}" >"${images}/operator"
 }
 
@@ -105,14 +90,7 @@ build)
 	build_memcached
 	build_operators
 	;;
-push)
-	trust "$2"
-	while read -r image; do
-		push "${image}" "${image}"
-	done < <(list)
-	# A second name for the same image, for tests that change the image.
-	push "${memcached_image}" "${memcached_image}-alpine"
-	;;
+upgraded) build_operator "${operator_image}-upgraded" "${sources}" "${version}-upgraded" ;;
 *)
 	echo "unknown command $1" >&2
 	exit 2

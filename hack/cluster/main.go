@@ -91,7 +91,7 @@ func run(ctx context.Context, name string, args []string) error {
 	case command == "up":
 		return c.up(ctx)
 	case command == "down":
-		return c.down(ctx)
+		return c.down(context.WithoutCancel(ctx)) // half of it would leave the other half behind
 	case command == firstProcess:
 		return reap(name)
 	case command == secondProcess:

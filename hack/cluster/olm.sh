@@ -4,7 +4,6 @@
 #
 # The Operator Lifecycle Manager on the local cluster:
 #   hack/cluster/olm.sh build       builds the images of OLM, and the bundles and catalogs of the project, in bin/images
-#   hack/cluster/olm.sh push FILE   pushes them to the registry of the cluster, whose CA certificate is in FILE
 #   hack/cluster/olm.sh install     installs OLM on the cluster of KUBECONFIG and waits until it works
 # make cluster-olm calls this script; bundle.mk and olm.mk describe the variables.
 set -o errexit -o nounset -o pipefail
@@ -28,13 +27,6 @@ untar_image=quay.io/operator-framework/scorecard-untar:local
 next_image=${IMG%:*}:v${NEXT_VERSION}
 next_bundle_image=${BUNDLE_IMG%:*}:v${NEXT_VERSION}
 next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
-
-# Prints the images to push.
-list() {
-	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
-		"${untar_image}" "${IMG}" "$(agent_of "${IMG}")" "${BUNDLE_IMG}" "${CATALOG_IMG}" \
-		"${next_image}" "$(agent_of "${next_image}")" "${next_bundle_image}" "${next_catalog_image}"
-}
 
 # build_commands NAME COMMAND... builds an image with a shell and commands from bin/kubernetes, in place of an official image.
 # Standard input is appended to its Dockerfile.
@@ -68,10 +60,10 @@ build_olm() {
 		WORKDIR /configs
 		ENTRYPOINT ["/bin/opm"]
 	END
-	buildah tag "${opm_image}" "${default_opm_image}"
+	push "${opm_image}" "${default_opm_image}"
 	build_commands "${scorecard_test_image}" scorecard-test </dev/null
 	build_commands "${shell_image}" </dev/null
-	buildah tag "${shell_image}" "${untar_image}"
+	push "${shell_image}" "${untar_image}"
 }
 
 # quietly ARGUMENT... runs make with these arguments, and prints the output only if make fails.
@@ -85,7 +77,7 @@ quietly() {
 # Builds the checkout's operator, and its bundle and catalog with the make targets that users run.
 build_project() {
 	build_operator "${IMG}" "$(fingerprint_of Dockerfile hack/licenses.sh go.mod go.sum main.go api cmd controllers internal)" "${VERSION}"
-	quietly bundle-build catalog-build
+	quietly bundle-build bundle-push catalog-build catalog-push
 }
 
 # Builds the next version, and a catalog in which it upgrades the version of the checkout.
@@ -93,12 +85,13 @@ build_next() {
 	local context=${images}/next entry="- name: memcached-operator.v"
 	rm -rf "${context}"
 	mkdir -p "${context}"
-	buildah tag "${IMG}" "${next_image}"
-	buildah tag "$(agent_of "${IMG}")" "$(agent_of "${next_image}")"
-	quietly bundle bundle-build VERSION="${NEXT_VERSION}" IMG="${next_image}" BUNDLE_DIR="${context}/bundle" BUNDLE_IMG="${next_bundle_image}"
+	push "${IMG}" "${next_image}"
+	push "$(agent_of "${IMG}")" "$(agent_of "${next_image}")"
+	quietly bundle bundle-build bundle-push VERSION="${NEXT_VERSION}" IMG="${next_image}" BUNDLE_DIR="${context}/bundle" \
+		BUNDLE_IMG="${next_bundle_image}"
 	sed "s/^${entry}${VERSION}\$/&\n${entry}${NEXT_VERSION}\n  replaces: memcached-operator.v${VERSION}/" catalog/template.yaml \
 		>"${context}/template.yaml"
-	quietly catalog catalog-build CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="bundle ${context}/bundle" \
+	quietly catalog catalog-build catalog-push CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="bundle ${context}/bundle" \
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${next_catalog_image}"
 }
 
@@ -120,10 +113,6 @@ build)
 	build_olm
 	build_project
 	build_next
-	;;
-push)
-	trust "$2"
-	while read -r image; do push "${image}" "${image}"; done < <(list)
 	;;
 install) install ;;
 *)

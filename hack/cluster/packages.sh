@@ -48,7 +48,7 @@ fi
 if [[ $1 != check ]]; then
 	echo "Installing the packages ${missing[*]}"
 	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 else
 	echo "The local cluster needs these packages: ${missing[*]}. Install them with: hack/cluster/packages.sh cluster. ${elsewhere}" >&2
 	exit 1

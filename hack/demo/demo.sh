@@ -10,24 +10,22 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 hack/cluster/packages.sh cluster 2>/dev/null || true
 if ! reason=$(hack/cluster/packages.sh check 2>&1); then
 	cat >&2 <<-ELSEWHERE
-		${reason}
-		The demo needs a cluster of its own. Run it
+		The demo needs a cluster of its own. ${reason%% Without it,*} Run it
 		  in a container:  docker run --rm -it --privileged --cgroupns=host -e GOFLAGS=-buildvcs=false -v "\$PWD":/src -w /src golang:1.26.8 make demo
-		  or try the operator on kind: see "Try it on a laptop" in README.md
+		  or try the operator on kind: see docs/tutorial.md
 	ELSEWHERE
 	exit 1
 fi
 
 make=("${MAKE:-make}" --no-print-directory)
 export CLUSTER=demo
-up=""
 
 # Users end the demo with Ctrl-C, so that is not a failure, except with DEMO_EXIT=1.
 interrupted=130
 finish() {
 	local status=$?
 	trap - EXIT
-	if [[ -n "${up}" ]]; then
+	if [[ -x bin/cluster ]]; then
 		bin/cluster --name "${CLUSTER}" down || status=1
 	fi
 	if [[ ${status} -eq ${interrupted} && "${DEMO_EXIT:-}" != 1 ]]; then
@@ -51,8 +49,6 @@ if [[ -t 0 && -t 1 ]]; then
 fi
 
 "${make[@]}" cluster-up
-up=yes
-"${make[@]}" --silent kustomize
 echo "Building the demo."
 go build -o bin/demo ./hack/demo
 bin/cluster --name "${CLUSTER}" exec bin/demo --image "$(cat bin/images/operator)" --cluster "${CLUSTER}"

@@ -19,7 +19,6 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/apiclient"
 )
 
@@ -32,10 +31,10 @@ const (
 
 // suggestions are what users can type at the end.
 const suggestions = `
-kubectl apply -f ` + sampleFile + `
+kubectl apply -f config/samples/cache_v1alpha1_memcached.yaml
 kubectl get memc --watch
-kubectl scale ` + sample + ` --replicas 4
-kubectl describe ` + sample + `
+kubectl scale memc memcached-sample --replicas 4
+kubectl describe memc memcached-sample
 kubectl explain memc.spec
 ` + operatorLogs
 
@@ -79,11 +78,13 @@ func (d *demo) run(ctx context.Context) error {
 	story := d.story()
 	for i, chapter := range story {
 		d.out.title(fmt.Sprintf("%d/%d %s", i+1, len(story), chapter.title))
-		if err := chapter.tell(ctx); err != nil {
-			if ctx.Err() == nil {
-				d.report(ctx)
+		for _, step := range chapter.steps {
+			if err := step(ctx); err != nil {
+				if ctx.Err() == nil {
+					d.report(ctx)
+				}
+				return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
 			}
-			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
 		}
 	}
 	return nil
@@ -94,18 +95,17 @@ func (d *demo) report(ctx context.Context) {
 	defer cancel()
 	d.out.title("A step did not come true. This is what there is:")
 	for _, command := range []string{
-		"kubectl get memc -o wide", "kubectl get deployment,pods -o wide", "kubectl get events", "kubectl describe " + sample,
-		operatorLogs + " --tail 30",
+		"kubectl get statefulset,deployment,pods -o wide", "kubectl get events", "kubectl describe memc", operatorLogs + " --tail 30",
 	} {
-		if err := d.shell(ctx, command); err != nil {
+		if err := d.shell(command)(ctx); err != nil {
 			d.out.block(err.Error())
 		}
 	}
 }
 
-// until waits until check finds nothing missing. Now and then, it prints what is missing.
-func (d *demo) until(ctx context.Context, check func(ctx context.Context) (missing string, err error)) error {
-	const deadline, silence = time.Minute, 3 * time.Second
+// poll waits until check finds nothing missing. Now and then, it prints what is missing.
+func (d *demo) poll(ctx context.Context, check func(ctx context.Context) (missing string, err error)) error {
+	const deadline, silence = 2 * time.Minute, 5 * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not true within %s", deadline))
 	defer cancel()
 	told := time.Now()
@@ -127,22 +127,4 @@ func (d *demo) until(ctx context.Context, check func(ctx context.Context) (missi
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// change runs a command, and waits until the sample is Ready with this number of nodes and status.nodes does not have the name gone.
-func (d *demo) change(ctx context.Context, command string, size int, gone string) error {
-	if err := d.shell(ctx, command); err != nil {
-		return err
-	}
-	err := d.until(ctx, func(ctx context.Context) (string, error) {
-		d.mc = &cachev1alpha1.Memcached{}
-		if err := d.k8s.Get(ctx, sampleKey, d.mc); err != nil {
-			return "", err
-		}
-		return unready(d.mc, size, gone), nil
-	})
-	if err == nil {
-		d.out.outcome("Ready with %d nodes.", size)
-	}
-	return err
 }

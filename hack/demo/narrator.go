@@ -47,7 +47,7 @@ func (n *narrator) title(text string) {
 func (n *narrator) command(text string) { n.block(n.style(bold, "$ "+text)) }
 
 func (n *narrator) waits(text string) {
-	fmt.Println(n.elapsed() + n.style(faint, "still waiting: "+text))
+	fmt.Println(n.elapsed() + n.style(faint, fmt.Sprintf("still waiting: %.120s", text)))
 }
 
 func (n *narrator) outcome(format string, args ...any) {

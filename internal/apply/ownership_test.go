@@ -5,14 +5,12 @@ package apply_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -32,14 +30,14 @@ var _ = Describe("What is not ours", func() {
 	})
 
 	// untouched applies the desired Service. It expects an error with this message, and that the live Service stays as it is.
-	untouched := func(ctx context.Context, observed *corev1.Service, message string) {
+	untouched := func(ctx context.Context, message string, observed ...client.Object) {
 		GinkgoHelper()
 		before := read(ctx, service(owner))
-		var list []client.Object
-		if observed != nil {
-			list = append(list, observed)
+		if len(observed) == 0 {
+			_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
+			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 		}
-		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, list))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, observed))
 		Expect(err).To(MatchError(message))
 		Expect(result.Objects).To(BeEmpty())
 		Expect(read(ctx, service(owner))).To(Equal(before))
@@ -72,70 +70,56 @@ var _ = Describe("What is not ours", func() {
 			owner = newOwner(ctx)
 			theirs := create(ctx, controllers()...)
 			message = "Service " + owner.GetName() + strings.ReplaceAll(message, "OWNER", owner.GetName())
-			untouched(ctx, nil, message)
-			untouched(ctx, theirs, message)
+			untouched(ctx, message)
+			untouched(ctx, message, theirs)
 		}
 	})
 
 	It("does not include an object of ours that has lost its owner, unless its labels say that it was somebody else's", func(ctx SpecContext) {
-		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences, s.Labels["app"] = nil, "another" })
-		untouched(ctx, live, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two")
+		untouched(ctx, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two", live)
 
 		live = foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels["app"] = owner.GetName() })
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, []client.Object{live}))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, []client.Object{live}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(metav1.IsControlledBy(read(ctx, service(owner)), owner)).To(BeTrue())
 	})
 
 	It("does not include an object of ours that the cache misses, as somebody has removed its label", func(ctx SpecContext) {
-		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
-		foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
+		before := foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
 
 		By("observing it, since what is desired may depend on it")
-		before := read(ctx, service(owner))
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		plan := applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil)
+		_, err = applier.Apply(ctx, plan)
 		Expect(err).To(MatchError(apply.ErrChanged))
 		Expect(read(ctx, service(owner))).To(Equal(before))
 
 		By("putting the label back then")
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, plan.Unobserved))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))
 	})
 
 	It("is not created or changed by an apply to an object that was deleted since it was observed", func(ctx SpecContext) {
-		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(direct.Delete(ctx, service(owner))).To(Succeed())
 		changed := service(owner)
 		changed.Labels["more"] = "yes"
 
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{changed}, result.Objects))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{changed}, result.Objects))
 		Expect(err).To(HaveOccurred())
 		Expect(apierrors.IsNotFound(direct.Get(ctx, client.ObjectKeyFromObject(owner), service(owner)))).To(BeTrue())
 
 		By("not changing another one that has taken its name")
 		create(ctx)
 		before := read(ctx, service(owner))
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{changed}, result.Objects))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{changed}, result.Objects))
 		Expect(err).To(HaveOccurred())
 		Expect(read(ctx, service(owner))).To(Equal(before))
 	})
 })
-
-func applyPatch(object client.Object) client.Patch {
-	text, err := json.Marshal(object)
-	Expect(err).NotTo(HaveOccurred())
-	return client.RawPatch(types.ApplyPatchType, text)
-}
-
-func requirements(list ...string) corev1.ResourceRequirements {
-	limits := corev1.ResourceList{}
-	for i := 0; i < len(list); i += 2 {
-		limits[corev1.ResourceName(list[i])] = resource.MustParse(list[i+1])
-	}
-	return corev1.ResourceRequirements{Limits: limits, Requests: limits}
-}

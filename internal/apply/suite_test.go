@@ -27,8 +27,6 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-const hashAnnotation = "test.example.com/hash"
-
 var (
 	environment *envtest.Environment
 	// direct is the client for the tests and for changes by others.
@@ -62,12 +60,11 @@ func newApplier() *apply.Applier { return newApplierOf(ours) }
 // newApplierOf returns an Applier with rules like the operator's rules.
 func newApplierOf(c client.Client) *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
-	return apply.New(c, ours, now, apply.Options{
-		FieldOwner:     "test",
-		HashAnnotation: hashAnnotation,
-		Identity:       func(owner, _ client.Object) map[string]string { return labelsOf(owner) },
-		Rules:          func(kind schema.GroupVersionKind, _ string) field.Rules { return rules[kind] },
-	})
+	return &apply.Applier{
+		Client: c, Live: ours, Clock: now, FieldOwner: "test", HashAnnotation: "test.example.com/hash",
+		Identity: func(owner, _ client.Object) map[string]string { return labelsOf(owner) },
+		Rules:    func(kind schema.GroupVersionKind, _ string) field.Rules { return rules[kind] },
+	}
 }
 
 var rules = map[schema.GroupVersionKind]field.Rules{

@@ -4,17 +4,16 @@
 package apply
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -24,38 +23,27 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// rendering holds the fields of a desired object that are to be written, with their hash: all, or only the size.
-type rendering struct {
-	*unstructured.Unstructured
-
-	hash     string
-	sizeOnly bool
-}
-
-// render returns the rendering of a desired object, with its owner reference, and with its hash in an annotation. If a live object has
-// another hash, some of its fields may no longer be desired.
-func (a *Applier) render(owner, desired client.Object) (rendering, error) {
-	object, _ := desired.DeepCopyObject().(client.Object)
-	if err := controllerutil.SetControllerReference(owner, object, a.client.Scheme()); err != nil {
-		return rendering{}, err
+// render sets what is rendered: the fields of the desired object, with its owner reference, and with its hash in an annotation. If a live
+// object has another hash, some of its fields may no longer be desired. With sizeOnly, only the size is rendered, and no annotation.
+func (a *Applier) render(owner client.Object, s *step) (err error) {
+	object, _ := s.desired.DeepCopyObject().(client.Object)
+	if err := controllerutil.SetControllerReference(owner, object, a.Client.Scheme()); err != nil {
+		return err
 	}
-	fields, err := a.fields(object)
-	if err != nil {
-		return rendering{}, err
+	if s.rendered, err = a.fields(object); err != nil {
+		return err
 	}
-	sum := hash(fields.Object)
-	err = unstructured.SetNestedField(fields.Object, sum, "metadata", "annotations", a.HashAnnotation)
-	return rendering{Unstructured: fields, hash: sum}, err
-}
-
-// sizeOf returns the rendering with only the size in its spec, and without annotations.
-func (a *Applier) sizeOf(whole rendering) (rendering, error) {
-	part, path := whole.DeepCopy(), a.rules(whole.Unstructured).Size
-	size, _, err := unstructured.NestedFieldNoCopy(part.Object, path...)
-	delete(part.Object, path[0])
-	part.SetAnnotations(nil)
-	return rendering{Unstructured: part, hash: hash(part.Object), sizeOnly: true},
-		errors.Join(err, unstructured.SetNestedField(part.Object, size, path...))
+	if s.sizeOnly {
+		path := a.rules(object).Size
+		size, _, _ := unstructured.NestedFieldNoCopy(s.rendered.Object, path...)
+		delete(s.rendered.Object, path[0])
+		s.rendered.SetAnnotations(nil)
+		err = unstructured.SetNestedField(s.rendered.Object, size, path...)
+	}
+	if s.hash = hash(s.rendered.Object); !s.sizeOnly {
+		err = unstructured.SetNestedField(s.rendered.Object, s.hash, "metadata", "annotations", a.HashAnnotation)
+	}
+	return err
 }
 
 func hash(value any) string {
@@ -73,117 +61,90 @@ func (a *Applier) fields(object client.Object) (*unstructured.Unstructured, erro
 	delete(content, "status")
 	fields := &unstructured.Unstructured{Object: content}
 	fields.SetManagedFields(nil)
-	kind, err := apiutil.GVKForObject(object, a.client.Scheme()) // an object that was read may lack its Kind
+	kind, err := apiutil.GVKForObject(object, a.Client.Scheme()) // an object that was read may lack its Kind
 	fields.SetGroupVersionKind(kind)
 	return fields, err
 }
 
 func (a *Applier) rules(object client.Object) field.Rules {
-	kind, _ := apiutil.GVKForObject(object, a.client.Scheme())
+	kind, _ := apiutil.GVKForObject(object, a.Client.Scheme())
 	return a.Rules(kind, object.GetName())
 }
 
-// difference is how a live object differs from its target. The zero value means no difference.
-type difference struct {
-	live, target *unstructured.Unstructured
-	// paths are the fields that differ, and fields their names, sorted.
-	paths  []fieldpath.Path
-	fields []string
-	// fingerprint is a hash of the differing fields and their live values, empty if there are none.
-	fingerprint string
-	// immutable is an ObstacleError if an immutable field differs, else nil. The target has the live value.
-	immutable error
-}
-
-// compare finds how a live object differs from its target, by Kubernetes' schema. The argument written holds the fields that the operator
-// wrote earlier, or nil: the target lacks those that are no longer desired.
-func (a *Applier) compare(live client.Object, rendered rendering, written *fieldpath.Set) (found difference, _ error) {
-	var err error
-	if found.live, err = a.fields(live); err != nil {
-		return found, err
+// compare sets how the live object differs from its target, by Kubernetes' schema. The target also lacks what the operator wrote earlier
+// and no longer wants. The cache does not tell who wrote what, so such fields do not count as differences.
+func (a *Applier) compare(s *step) (err error) {
+	if s.before, err = a.fields(s.live); err != nil {
+		return err
 	}
-	wanted, rules := rendered.DeepCopy(), a.rules(live)
-	for _, path := range rules.Immutable {
-		value, exists, _ := unstructured.NestedFieldCopy(found.live.Object, path...)
-		other, desired, _ := unstructured.NestedFieldNoCopy(wanted.Object, path...)
-		if !desired || exists && equality.Semantic.DeepEqual(value, other) {
-			continue
-		}
-		if found.immutable == nil {
-			found.immutable = &ObstacleError{
-				Why: Immutable, Kind: rendered.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Field: strings.Join(path, "."),
-			}
-		}
-		unstructured.RemoveNestedField(wanted.Object, path...)
-		if exists {
-			err = errors.Join(err, unstructured.SetNestedField(wanted.Object, value, path...))
-		}
-	}
-	before, liveErr := a.converter.ObjectToTyped(found.live, typed.AllowDuplicates) // the API server accepts some duplicates
-	changes, wantedErr := a.converter.ObjectToTyped(wanted)
-	if err := errors.Join(err, liveErr, wantedErr); err != nil {
-		return found, err
-	}
-	after, err := before.RemoveItems(dropped(rendered, changes, rules.Owned, written)).Merge(changes)
+	converter := applyconfigurations.NewTypeConverter(a.Client.Scheme())
+	before, err := converter.ObjectToTyped(s.before, typed.AllowDuplicates) // the API server accepts some duplicates
 	if err != nil {
-		return found, err
+		return err
 	}
-	content, _ := after.AsValue().Unstructured().(map[string]any)
-	found.target = &unstructured.Unstructured{Object: content}
-	err = found.describe(before, after)
-	return found, err
+	changes, err := converter.ObjectToTyped(s.rendered)
+	if err != nil {
+		return err
+	}
+	owned, dropped, rules := &fieldpath.Set{}, &fieldpath.Set{}, a.rules(s.live)
+	if !s.sizeOnly {
+		rendered, _ := changes.ToFieldSet() // it fails only for what was not converted
+		owned = setOf(rules.Owned...)
+		dropped = owned.Union(cmp.Or(managedFields(s.live)[a.FieldOwner], dropped).Leaves().Difference(rendered))
+	}
+	after, err := before.RemoveItems(owned).Merge(changes)
+	if err == nil {
+		err = s.describe(before, after, rules.Immutable)
+	}
+	if err != nil || s.fingerprint == "" {
+		return err
+	}
+	if after, err = before.RemoveItems(dropped).Merge(changes.RemoveItems(setOf(rules.Immutable...))); err == nil {
+		content, _ := after.AsValue().Unstructured().(map[string]any)
+		s.target = &unstructured.Unstructured{Object: content}
+	}
+	return err
 }
 
-// dropped returns the fields that the target only has if they are rendered.
-func dropped(rendered rendering, changes *typed.TypedValue, owned [][]string, written *fieldpath.Set) *fieldpath.Set {
+func setOf(paths ...[]string) *fieldpath.Set {
 	set := &fieldpath.Set{}
-	if rendered.sizeOnly {
-		return set
-	}
-	for _, names := range owned {
+	for _, names := range paths {
 		var path fieldpath.Path
 		for _, name := range names {
 			path = append(path, fieldpath.PathElement{FieldName: &name})
 		}
 		set.Insert(path)
 	}
-	if written == nil {
-		return set
-	}
-	if kept, err := changes.ToFieldSet(); err == nil {
-		set = set.Union(written.Leaves().Difference(kept))
-	}
 	return set
 }
 
-// describe finds the fields that differ. Of nested fields that the target lacks, it lists only the outermost.
-func (d *difference) describe(before, after *typed.TypedValue) error {
+// describe finds the fields that differ. Of nested fields that the target lacks, it names only the outermost. An immutable field is an
+// obstacle, and no difference.
+func (s *step) describe(before, after *typed.TypedValue, immutable [][]string) error {
 	comparison, err := before.Compare(after)
-	if err != nil || comparison.IsSame() {
+	if err != nil {
 		return err
 	}
-	removed := comparison.Removed
-	comparison.Added.Union(comparison.Modified).Leaves().Union(removed).Iterate(func(path fieldpath.Path) {
-		if !removed.Has(path) || !removed.Has(path[:len(path)-1]) {
-			d.paths = append(d.paths, path.Copy())
-			d.fields = append(d.fields, strings.TrimPrefix(path.String(), "."))
+	changed := comparison.Added.Union(comparison.Modified)
+	for _, path := range immutable {
+		if !changed.Intersection(setOf(path)).Empty() {
+			s.obstacle = &ObstacleError{
+				Why: Immutable, Kind: s.rendered.GetKind(), Namespace: s.live.GetNamespace(), Name: s.live.GetName(), Field: strings.Join(path, "."),
+			}
 		}
-	})
-	slices.Sort(d.fields)
-	values := before.ExtractItems(comparison.Modified.Union(removed)).AsValue().Unstructured()
-	d.fingerprint = hash([]any{comparison.String(), values})
-	return nil
-}
-
-// touches reports whether a differing field is the given one, or below it.
-func (d *difference) touches(field string) bool {
-	return slices.ContainsFunc(d.fields, func(name string) bool { return strings.HasPrefix(name+".", field+".") })
-}
-
-// errRender wraps an error of this file.
-func errRender(desired client.Object, err error) error {
-	if err != nil {
-		err = fmt.Errorf("%w %s: %w", ErrRender, desired.GetName(), err)
 	}
-	return err
+	if comparison.ExcludeFields(setOf(immutable...)).IsSame() {
+		return nil
+	}
+	removed := comparison.Removed
+	s.paths = comparison.Added.Union(comparison.Modified).Leaves().Union(removed)
+	for path := range s.paths.All() {
+		if !removed.Has(path) || !removed.Has(path[:len(path)-1]) {
+			s.fields = append(s.fields, strings.TrimPrefix(path.String(), "."))
+		}
+	}
+	slices.Sort(s.fields)
+	values := before.ExtractItems(comparison.Modified.Union(removed)).AsValue().Unstructured()
+	s.fingerprint = hash([]any{comparison.String(), values})
+	return nil
 }

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 func scrape(ctx context.Context, agent string) string {
@@ -26,11 +28,13 @@ func statusOf(ctx context.Context, url string) int {
 	return status
 }
 
-// takeAllConnections opens connections to a node until the node refuses one, and keeps them until the spec ends.
-func takeAllConnections(ctx context.Context, address string) {
+// takeAllConnections opens connections to a node or a proxy until it refuses one, and keeps them until the spec ends.
+func takeAllConnections(ctx context.Context, address string) (taken []*traffic.Conn) {
 	GinkgoHelper()
-	for full := false; !full; {
-		_, reply := connect(ctx, address)
-		full = reply == "ERROR Too many open connections"
+	for reply := "MN"; reply == "MN"; {
+		var conn *traffic.Conn
+		conn, reply = connect(ctx, address)
+		taken = append(taken, conn)
 	}
+	return taken
 }

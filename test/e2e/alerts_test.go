@@ -25,26 +25,26 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 	It("has data for every rule and every panel, and an alert for what goes wrong", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newShop(ctx)
 		o := observe(ctx, s.namespace)
-		s.untilReady(ctx)
 
 		By("using the caches, while no alert fires")
 		o.began = time.Now()
 		s.use(ctx)
 		// The daily average leaves out the last hour. With the shorter durations, the average has data after a minute.
 		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`)
+		s.overfill(ctx, o)
 		o.untilSilent(ctx)
 
 		By("breaking everything")
+		k8s.Kubectl(ctx, "delete", "poddisruptionbudget", s.sessions.Name, "--namespace="+s.namespace) // the operator corrects it
 		s.breakNodes(ctx, o)
 		s.breakImage(ctx, o)
 		o.untilAllFired(ctx)
-		fleet, cache := dashboard(monitoring.FleetDashboard, ".*", ""), dashboard(monitoring.CacheDashboard, s.namespace, s.sessions.Name)
 
 		By("stopping the operator")
 		o.causes["MemcachedOperatorDown"] = model.LabelSet{}
 		scaleOperator(ctx, 0)
 		o.untilAllFired(ctx)
-		o.mustHaveData(ctx, fleet, cache)
+		o.mustHaveData(ctx, dashboard(monitoring.FleetDashboard, ".*", ""), dashboard(monitoring.CacheDashboard, s.namespace, s.sessions.Name))
 	})
 })
 
@@ -63,24 +63,15 @@ func newShop(ctx context.Context) *shop {
 			clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 100 })
 	}
 	s.sessions, s.search = create("sessions", 4), create("search", 1)
+	k8s.UntilReady(ctx, s.sessions)
+	k8s.UntilReady(ctx, s.search)
 	return s
-}
-
-func (s *shop) caches() []*cachev1alpha1.Memcached {
-	return []*cachev1alpha1.Memcached{s.sessions, s.search}
-}
-
-func (s *shop) untilReady(ctx context.Context) {
-	GinkgoHelper()
-	for _, mc := range s.caches() {
-		k8s.UntilReady(ctx, mc)
-	}
 }
 
 // use starts a client of each cache. The client writes keys, and reads them together with a few keys that nobody has written.
 func (s *shop) use(ctx context.Context) {
 	GinkgoHelper()
-	for i, mc := range s.caches() {
+	for i, mc := range []*cachev1alpha1.Memcached{s.sessions, s.search} {
 		cache, keys := k8s.NewClient(ctx, mc), 400/(i+1)
 		clustertest.InBackground(ctx, func(ctx context.Context) {
 			clustertest.Every(ctx, 2*roundPeriod, func() {
@@ -89,6 +80,15 @@ func (s *shop) use(ctx context.Context) {
 			})
 		})
 	}
+}
+
+// overfill stores more in search than its memory holds, until Prometheus has seen evictions.
+func (s *shop) overfill(ctx context.Context, o *observed) {
+	cache := k8s.NewClient(ctx, s.search)
+	defer clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() { _ = cache.Write(ctx, 500, 200_000) })
+	})()
+	o.untilData(ctx, `memcached:evicted_age_seconds:min{namespace="shop",memcached="search"}`)
 }
 
 // breakNodes breaks the four nodes of sessions: one restarts, one has no connection left, and two hang.

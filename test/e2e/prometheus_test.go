@@ -35,7 +35,7 @@ const (
 	rateInterval = "6s"
 
 	prometheusAddress = "127.0.0.1:9090"
-	prometheusCommand = "../../bin/prometheus"
+	prometheusCommand = "../../bin/kubernetes/prometheus"
 	// serviceAccount is the folder in which a pod finds the token of its account. The suite is not in a pod, so it creates the folder.
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 )

@@ -51,7 +51,7 @@ var _ = Describe("Hostile clients of proxies", Label(onLocalCluster), func() {
 		h.send(ctx, 16, "set half 0 0 1000000\r\n"+strings.Repeat("v", 500_000))
 		served(2000, "16 values of 1 MB are half sent")
 		By("taking all connections")
-		h.occupy(ctx)
+		h.silent = takeAllConnections(ctx, h.address)
 		served(2000, fmt.Sprintf("all connections are taken, %d of them by silent clients", len(h.silent)))
 
 		others.reconnected(0)
@@ -138,15 +138,6 @@ func (h *hostileClients) ask(ctx context.Context, count int, request string) (st
 		for _, stop := range stops {
 			stop()
 		}
-	}
-}
-
-func (h *hostileClients) occupy(ctx context.Context) {
-	GinkgoHelper()
-	for reply := "MN"; reply == "MN"; {
-		var conn *traffic.Conn
-		conn, reply = connect(ctx, h.address)
-		h.silent = append(h.silent, conn)
 	}
 }
 

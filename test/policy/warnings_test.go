@@ -72,8 +72,8 @@ var bases = map[string]string{
 }
 
 const (
-	replaced  = ": every node is replaced and starts empty; with workload StatefulSet and storage MemoryFile, most changes keep"
-	restarted = ": memcached restarts in every node, without its items; with storage MemoryFile, most changes keep the items: docs/concepts"
+	replaced  = ": now every node is replaced and starts empty; with workload StatefulSet and storage MemoryFile, most changes keep"
+	restarted = ": now memcached restarts in every node, without its items; with storage MemoryFile, most changes keep the items: docs/concepts"
 	outgrown  = ": every node is replaced and starts empty if the computed memory limit no longer holds it; a given spec.resources.limits.memory"
 )
 

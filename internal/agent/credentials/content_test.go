@@ -144,6 +144,8 @@ func TestUsers(t *testing.T) {
 		"basic-auth":               {usersSecret("username", "web", "password", "1"), "web:1\n", ""},
 		"a user username":          {usersSecret("username", "1"), "username:1\n", ""},
 		"a user password":          {usersSecret("password", "1", "web", "2"), "password:1\nweb:2\n", ""},
+		"almost basic-auth":        {usersSecret("user", "web", "pass", "1"), "", "the Secret of spec.auth.secretName has keys such as user and pass"},
+		"of another database":      {usersSecret("user", "app", "password", "1", "host", "db"), "", "the Secret of spec.auth.secretName has keys such as user and pass"},
 		"basic-auth, a colon":      {usersSecret("username", "w:eb", "password", "1"), "", "the value of the key username is not a valid user name"},
 		"basic-auth, no name":      {usersSecret("username", "", "password", "1"), "", "the value of the key username is not a valid user name"},
 		"basic-auth, a line break": {usersSecret("username", "web", "password", "1\n"), "", "the password of the user that the key username names cont"},

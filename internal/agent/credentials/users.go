@@ -40,11 +40,13 @@ const (
 
 // parseUsers returns the users of a Secret, sorted by name.
 func parseUsers(secret map[string][]byte) ([]User, error) {
-	_, hasName := secret[usernameKey]
-	if _, hasPassword := secret[passwordKey]; hasName && hasPassword {
-		return parseBasicAuth(secret)
-	}
+	has := func(key string) bool { _, found := secret[key]; return found }
 	switch count := len(secret); {
+	case has(usernameKey) && has(passwordKey):
+		return parseBasicAuth(secret)
+	case (has(usernameKey) || has("user")) && (has(passwordKey) || has("pass")):
+		return nil, invalidUsers("the Secret of spec.auth.secretName has keys such as user and pass, which would be the names of two users: " +
+			"call them username and password, or store each user as a key whose value is the password")
 	case count == 0:
 		return nil, invalidUsers("the Secret of spec.auth.secretName does not exist or has no keys: create it with each user as a key " +
 			"whose value is the password")

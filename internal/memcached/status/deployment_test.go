@@ -52,7 +52,14 @@ func creationRows(t *testing.T) []statusCase {
 func rolloutRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	old, updated := ofReplicaSet("cache", "0000"), ofReplicaSet("cache", "5d4f")
+	restarted := makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated"))
+	restarted.Spec.Template.Annotations = map[string]string{memcached.KubectlRestartedAt: "2026-11-20T13:00:00+01:00"}
 	return []statusCase{{
+		name: "rolling out: somebody restarts the Deployment", deployment: restarted, pods: makePods(3, created(-9)),
+		changing: "RollingOut: Replacing nodes, without their items, as kubectl rollout restart asks: 1 of 3 nodes are updated",
+	}, {
+		name: "rolling out: all nodes are younger", deployment: restarted, pods: makePods(3, created(9)), changing: replacing + "1 of 3 nodes are updated",
+	}, {
 		name: "rolling out: the Deployment controller has not seen the change", deployment: makeDeployment(t, mc, settled, specGeneration(2)),
 		pods: makePods(3, old), changing: replacing + "0 of 3 nodes are updated",
 	}, {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	checkImage      = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
+	checkImage      = ". Check spec.image and, " + forLogins
 	moreMemory      = ". It needs more memory than its limit: raise spec.resources.limits.memory"
 	noRoom          = "0/3 nodes are available: 3 Insufficient memory."
 	unschedulable02 = "Pod cache-5d4f-02 cannot be scheduled: " + noRoom + " Lower spec.resources or spec.config.memory, or add cluster nodes"
@@ -84,7 +84,6 @@ func nodeRows() []statusCase {
 		{"an exit: ready since, and it waits after another", then(killedBefore(1), waiting("CrashLoopBackOff", "back-off"), unreadySince(3600)), killed},
 		{"the key is another's", refusingSecret("InvalidCertificate: tls.key does not fit tls.crt", exitedNow), tls + "tls.key does not fit tls.crt"},
 		{"a user without a password", refusingSecret("InvalidCredentials: web has no password", exitedBefore), users + "web has no password"},
-		// Cases 29 and 30 of the newcomer's mistakes: the Secret that is missing is named.
 		{"a Secret of TLS that is missing, and the agent waits", refusingSecret("InvalidCertificate: it does not exist", waitsAgain), tls + "it does not exist"},
 		{"a Secret of users that is missing", refusingSecret("InvalidCredentials: it does not exist", exitedBefore), users + "it does not exist"},
 		{

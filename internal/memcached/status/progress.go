@@ -68,9 +68,20 @@ func (f *facts) changeOfNodes() change {
 		found = f.changeOfStatefulSet()
 	}
 	if _, doing := f.cost(); doing != "" && found.reason == cachev1alpha1.ReasonRollingOut {
-		found.message = doing + ": " + found.message
+		found.message = doing + f.restarted() + ": " + found.message
 	}
 	return found
+}
+
+// restarted names the command that asks for younger nodes than there are.
+func (f *facts) restarted() string {
+	for _, w := range f.Workloads {
+		at, err := time.Parse(time.RFC3339, w.Template.Annotations[memcached.KubectlRestartedAt])
+		if err == nil && slices.ContainsFunc(f.Nodes(), func(node *corev1.Pod) bool { return node.CreationTimestamp.Time.Before(at) }) {
+			return ", as kubectl rollout restart asks"
+		}
+	}
+	return ""
 }
 
 // unfinished reports whether nodes that do not serve are part of a first start or of a rollout, and not just away. The reason in the last

@@ -4,7 +4,6 @@
 package status
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +126,13 @@ func TestStatusOfProxies(t *testing.T) {
 	misses := func(f *front) {
 		f.view.Answers["a"] = answerOf(protocol.ProxyStatus{Routes: routesOfThree, Count: 3, Missed: "all"})
 	}
+	noneReady := func(f *front) {
+		f.deployment.Status.Conditions, f.deployment.Status.ReadyReplicas = nil, 0
+		for i := range f.view.Proxies {
+			notReady(&f.view.Proxies[i])
+			f.view.Answers[f.view.Proxies[i].UID] = answerOf(protocol.ProxyStatus{Routes: routesOfThree, Count: 3, Missed: "3 of 3 nodes"})
+		}
+	}
 	for _, row := range []frontRow{
 		{
 			name: "all is well", change: func(*front) {}, want: "True/AllNodesReady True/AsExpected False/AsExpected False/AsExpected",
@@ -174,33 +180,43 @@ func TestStatusOfProxies(t *testing.T) {
 			message: "1 of 2 proxies are started; cache-proxy-5d4f-a misses all",
 		},
 		{
-			name: "it has waited for DNS for a minute", change: func(f *front) {
-				misses(f)
-				pod := &f.view.Proxies[0]
-				notReady(pod)
-				running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}
-				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: memcached.ContainerName, State: running}}
-				pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: memcached.AgentContainerName, State: running}}
-			},
+			name: "it has waited for DNS for a minute", change: func(f *front) { misses(f); silent(-60, -60, -60)(&f.view.Proxies[0]) },
 			want: "False/NodesUnresponsive True/AsExpected False/AsExpected True/NodesUnresponsive", message: "cache-proxy-5d4f-a misses all",
 		},
 		{
-			name: "no room for a proxy", change: func(f *front) {
-				notReady(&f.view.Proxies[0])
-				scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "3 Insufficient memory.")(&f.view.Proxies[0])
-			},
+			name: "no room for a proxy", change: func(f *front) { noRoomFor(&f.view.Proxies[0]) },
 			want:    "False/Unschedulable True/AsExpected False/AsExpected True/Unschedulable",
 			message: "Lower spec.proxy.resources or spec.config.maxConnections, or add cluster nodes",
 		},
 		{
 			name: "the quota has no room for a proxy", change: func(f *front) {
 				starts(f)
-				f.deployment.Status.Conditions = []appsv1.DeploymentCondition{{
-					Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: q, requested: memory=72Mi",
-				}}
+				refused("exceeded quota: q, requested: memory=72Mi")(f.deployment)
 			},
 			want:    "False/QuotaExceeded True/AsExpected False/Stuck True/QuotaExceeded",
 			message: "Lower spec.config.maxConnections, spec.proxy.resources, spec.proxy.size or,",
+		},
+		{
+			name: "no node can start, so no proxy reaches one", change: func(f *front) {
+				for i := range f.view.Pods {
+					noRoomFor(&f.view.Pods[i])
+				}
+				noneReady(f)
+			},
+			want: "False/Unschedulable False/NotReady False/Stuck True/Unschedulable", message: "Lower spec.resources or spec.config.memory, or add",
+		},
+		{
+			name: "nobody needs the cache, and without nodes no proxy is ready", change: func(f *front) {
+				f.view.Memcached.Spec.Size, f.view.Pods = 0, nil
+				for _, child := range f.view.Children {
+					if set, ok := child.(*appsv1.StatefulSet); ok {
+						setCounts(0, 0)(set)
+						set.Spec.Replicas = ptr.To(int32(0))
+					}
+				}
+				noneReady(f)
+			},
+			want: "True/AllNodesReady True/AsExpected False/AsExpected False/AsExpected", message: "0 of 0 nodes and 0 of 2 proxies are ready",
 		},
 		{
 			name: "all proxies have failed", change: func(f *front) { f.view.Proxies = nil },
@@ -352,35 +368,10 @@ func TestProxiesThatMustRestart(t *testing.T) {
 	f.view.Agents = memcached.AgentReports{Nodes: []memcached.AgentReport{{
 		Pod: "cache-proxy-5d4f-a", Proxy: true, Problems: []protocol.Problem{{Reason: protocol.ReasonRestartRequired, Message: "it is known still"}},
 	}}}
-	message := ""
-	for _, condition := range f.status().Conditions {
-		if condition.Type == attention {
-			message = fmt.Sprint(condition.Reason, ": ", condition.Message)
-		}
-	}
+	told := conditionOf(f.status(), attention)
+	message := told.Reason + ": " + told.Message
 	if want := `RestartRequired: Pod cache-proxy-5d4f-a says: "it is known still". To replace the proxies: kubectl rollout restart ` +
 		"deployment cache-proxy -n shop"; message != want {
 		t.Errorf("%s, not %s", message, want)
 	}
-}
-
-// TestStatusWithoutNodes covers a cache that nobody needs now: proxies without nodes are never ready, and nothing is wrong with that.
-func TestStatusWithoutNodes(t *testing.T) {
-	frontRow{
-		name: "size 0", change: func(f *front) {
-			f.view.Memcached.Spec.Size, f.view.Pods = 0, nil
-			for _, child := range f.view.Children {
-				if set, ok := child.(*appsv1.StatefulSet); ok {
-					setCounts(0, 0)(set)
-					set.Spec.Replicas = ptr.To(int32(0))
-				}
-			}
-			f.deployment.Status.Conditions, f.deployment.Status.ReadyReplicas = nil, 0
-			for i := range f.view.Proxies {
-				notReady(&f.view.Proxies[i])
-				f.view.Answers[f.view.Proxies[i].UID] = answerOf(protocol.ProxyStatus{Routes: routesOfThree, Count: 3, Missed: "3 of 3 nodes"})
-			}
-		},
-		want: "True/AllNodesReady True/AsExpected False/AsExpected False/AsExpected", message: "0 of 0 nodes and 0 of 2 proxies are ready",
-	}.check(t, newFront(t, 1))
 }

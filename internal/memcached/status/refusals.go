@@ -4,12 +4,15 @@
 package status
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -28,6 +31,8 @@ func RefusalReason(message string) string {
 		"denied request: ", // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
 	}, has):
 		return cachev1alpha1.ReasonAdmissionDenied
+	case has(nameTaken):
+		return cachev1alpha1.ReasonConflict
 	// Other admission plugins, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions also contains
 	// "is forbidden: ", but names the user. The last text is that of an API server that is starting.
 	case has("is forbidden: ") && !has(`User "`) && !has("not yet ready to handle request"):
@@ -50,7 +55,7 @@ func refusedAs(reason string) func(*facts) string {
 // refusalPatience is how long a StatefulSet may lack pods until its events are read. refusalInterval is how soon they are read again.
 const (
 	refusalPatience = 3 * time.Second
-	refusalInterval = 5 * time.Second
+	refusalInterval = 4 * time.Second
 )
 
 // lacking returns the first StatefulSet that has lacked pods for this long, or nil.
@@ -85,15 +90,36 @@ func missingSince(v memcached.View, w *memcached.Workload) time.Time {
 
 // LacksPods returns a StatefulSet that lacks pods for some seconds, if nothing that the operator watches says why, and nil otherwise.
 func LacksPods(v memcached.View) *memcached.Workload {
-	if w := lacking(v, refusalPatience); w != nil && !(&facts{View: v}).podsTroubled() {
+	scaling := change{reason: cachev1alpha1.ReasonScaling} // orphans explain nothing
+	if w := lacking(v, refusalPatience); w != nil && !(&facts{View: v, change: scaling}).podsTroubled() {
 		return w
 	}
 	return nil
 }
 
+// MissingPod returns the name of the first pod that a StatefulSet lacks.
+func MissingPod(v memcached.View, w *memcached.Workload) string {
+	for number := 0; ; number++ {
+		name := fmt.Sprintf("%s-%d", w.GetName(), number)
+		if !slices.ContainsFunc(v.Pods, func(pod corev1.Pod) bool { return pod.Name == name && w.Owns(&pod) }) {
+			return name
+		}
+	}
+}
+
+const nameTaken = " has the name of a node, and does not belong to StatefulSet "
+
 // RefusalIn returns the API server's words in the latest of the events with the reason FailedCreate of a StatefulSet, or "". An event from
-// before the pods were missing, or before the latest pod was created, is over.
-func RefusalIn(v memcached.View, w *memcached.Workload, events []eventsv1.Event) (refusal string) {
+// before the pods were missing, or before the latest pod was created, is over. If another pod has the name of a missing one, the controller
+// of StatefulSets records no event. Usually, somebody has taken a label from that pod.
+func RefusalIn(v memcached.View, w *memcached.Workload, events []eventsv1.Event, named []corev1.Pod) (refusal string) {
+	for i := range named {
+		if pod := &named[i]; !w.Owns(pod) && pod.DeletionTimestamp == nil {
+			return fmt.Sprintf("Pod %s"+nameTaken+"%s, perhaps because it lost a label. To take it back with its items: kubectl label pod %[1]s "+
+				"-n %[3]s --overwrite %[4]s; to start an empty one: kubectl delete pod %[1]s -n %[3]s",
+				pod.Name, w.GetName(), pod.Namespace, strings.ReplaceAll(labels.FormatLabels(w.Selector), ",", " "))
+		}
+	}
 	at := missingSince(v, w)
 	for i := range v.Pods {
 		if w.Owns(&v.Pods[i]) {

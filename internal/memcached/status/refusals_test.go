@@ -77,7 +77,6 @@ func TestRemedies(t *testing.T) {
 		nowhere, fails      = cachev1alpha1.ReasonUnschedulable, cachev1alpha1.ReasonNodesFailing
 		invalid, unfilled   = cachev1alpha1.ReasonInvalidSpec, cachev1alpha1.ReasonNodesUnfilled
 		nobody, exits       = "0/3 nodes are available: ", "memcached in pod cache-0 exited with code "
-		login               = "spec.imagePullSecrets if its registry demands a login"
 		sidecar             = "in a StatefulSet, spec.agent.resources"
 		egress              = "Let NetworkPolicies that limit the egress of nodes allow the DNS (port 53) and the other nodes (port 11211)"
 		nearer              = "Set requests and limits that differ less in spec.resources and, " + sidecar
@@ -90,10 +89,10 @@ func TestRemedies(t *testing.T) {
 		{quota, "exceeded quota: memory, requested: limits.memory=198Mi, used: limits.memory=396Mi, limited: limits.memory=400Mi", resources},
 		{quota, "exceeded quota: cpu, requested: requests.cpu=2, used: requests.cpu=3, limited: requests.cpu=4", resources},
 		{quota, "exceeded quota: services, requested: services=1, used: services=5, limited: services=5", ""},
-		// Case 27 of the newcomer's mistakes: besides memory, which cannot be below 64Mi, other fields help.
+		// Memory cannot be below 64Mi: other fields help, down to a limit that no field can lower.
 		{
 			denied, "maximum memory usage per Container is 128Mi, but limit is 198Mi", "The memory limit follows from spec.config, unless " +
-				"spec.resources sets it: lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
+				"spec.resources sets it, and must be 129Mi at least: lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		},
 		{denied, "minimum memory usage per Container is 1Gi, but request is 16Mi", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
 		{denied, "minimum ephemeral-storage usage per Container is 1Gi.  No request is specified", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
@@ -103,9 +102,9 @@ func TestRemedies(t *testing.T) {
 		{denied, "ephemeral-storage max limit to request ratio per Container is 1, but no request is specified or request is 0", nearer},
 		{denied, "no PriorityClass with name important was found", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
 		{denied, "policy 'sidecar' denied request: no", ""},
-		{pull, "The image of memcached in pod cache-0 cannot be pulled: not found", "Check spec.image, and " + login},
-		{pull, "The image of memcached-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
-		{pull, "The image of install-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
+		{pull, "The image of memcached in pod cache-0 cannot be pulled: not found", "Check spec.image and, " + forLogins},
+		{pull, "The image of memcached-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry and, " + forLogins},
+		{pull, "The image of install-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry and, " + forLogins},
 		{pull, "The image of istio-proxy in pod cache-0 cannot be pulled: no", ""},
 		{fails, exits + "137 (OOMKilled)", "It needs more memory than its limit: raise spec.resources.limits.memory"},
 		{
@@ -126,7 +125,7 @@ func TestRemedies(t *testing.T) {
 		{nowhere, nobody + "3 node(s) didn't match Pod's node affinity/selector.", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes"},
 		{nowhere, nobody + "3 node(s) had untolerated taint(s).", "Add spec.scheduling.tolerations"},
 		{nowhere, nobody + "3 node(s) didn't match pod topology spread constraints.", "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes"},
-		{nowhere, nobody + "3 node(s) didn't match pod anti-affinity rules.", "Add cluster nodes, or set other rules in spec.scheduling.affinity"},
+		{nowhere, nobody + "3 node(s) didn't match pod anti-affinity rules.", "Add cluster nodes, or set spec.scheduling.affinity, to {} if copies may share one"},
 		{
 			nowhere, nobody + "1 Insufficient memory, 2 node(s) had untolerated taint(s).",
 			"Lower spec.resources or spec.config.memory, or add cluster nodes. Add spec.scheduling.tolerations",
@@ -227,7 +226,7 @@ func TestRefusalOfAStatefulSet(t *testing.T) {
 			v.Refused = RefusalIn(v, w, []eventsv1.Event{
 				{Note: "create Pod cache-2 in StatefulSet cache failed error: " + refusal, DeprecatedLastTimestamp: at(c.event)},
 				{Note: "something else", DeprecatedLastTimestamp: at(0)},
-			})
+			}, nil)
 			if v.Refused != c.told {
 				t.Fatalf("refused: %q", v.Refused)
 			}

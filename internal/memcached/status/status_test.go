@@ -280,8 +280,8 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// attentionRows have three ready nodes whose agents report problems or none. Cases 34 to 36 of the newcomer's mistakes are among them: what
-// is wrong with a Secret of a running cache is the reason of Ready too, which kubectl get shows.
+// attentionRows have three ready nodes whose agents report problems or none. What is wrong with a Secret of a running cache is the reason of
+// Ready too, which kubectl get shows.
 func attentionRows() []statusCase {
 	const tls, users = " of the Secret cache-tls (spec.tls.secretName)", " of the Secret cache-users (spec.auth.secretName)"
 	report := func(pod string, reasons ...string) memcached.AgentReport {

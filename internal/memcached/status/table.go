@@ -44,7 +44,7 @@ const (
 // Degraded and NeedsAttention say follows in the message. Ready repeats Degraded and Progressing first: see readyCondition. Rows without
 // a look that are not of Degraded are the words of the schema.
 var table = []row{
-	{degraded, is, cachev1alpha1.ReasonConflict, nil, nil, ""},
+	{degraded, is, cachev1alpha1.ReasonConflict, refusedAs(cachev1alpha1.ReasonConflict), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonInvalidSpec, nil, forObjects, ""},
 	{degraded, is, cachev1alpha1.ReasonFieldContested, eachNode(lowered), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonQuotaExceeded, refusedAs(cachev1alpha1.ReasonQuotaExceeded), forQuotas, "quotaexceeded"},
@@ -91,6 +91,9 @@ var table = []row{
 	{attention, is, cachev1alpha1.ReasonCertificateExpiring, agentsSay(protocol.ReasonCertificateExpiring), nil, ""},
 }
 
+// A missing Secret for a registry is no error to a kubelet that has the image, or that gets it without a login.
+const forLogins = "if a login is needed, that each Secret in spec.imagePullSecrets exists and can log in"
+
 // The messages are those of the plugins resourcequota, limitranger and priority, of the scheduler and of the kubelet.
 var (
 	forQuotas = advice(
@@ -102,7 +105,7 @@ var (
 	forPolicies = advice(
 		`minimum \S+ usage per `, "Raise spec.resources and, in a StatefulSet, spec.agent.resources; or lower the minimum of the "+
 			"LimitRange",
-		`maximum memory usage per `, "The memory limit follows from spec.config, unless spec.resources sets it: "+
+		`maximum memory usage per `, "The memory limit follows from spec.config, unless spec.resources sets it, and must be 129Mi at least: "+
 			"lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		`maximum cpu usage per `, "Set limits in spec.resources and, in a StatefulSet, spec.agent.resources",
 		`max limit to request ratio per `, "Set requests and limits that differ less in spec.resources and, in a StatefulSet, "+
@@ -110,16 +113,16 @@ var (
 		`no PriorityClass with name`, "Correct spec.scheduling.priorityClassName, or create the PriorityClass",
 	)
 	forPulls = advice(
-		`The image of memcached in pod `, "Check spec.image, and spec.imagePullSecrets if its registry demands a login",
-		`The image of (memcached-agent|install-agent) in pod `, "The operator names the image of the agent: check its registry, and "+
-			"spec.imagePullSecrets if its registry demands a login",
+		`The image of memcached in pod `, "Check spec.image and, "+forLogins,
+		`The image of (memcached-agent|install-agent) in pod `, "The operator names the image of the agent: check its registry and, "+
+			forLogins,
 	)
 	forScheduling = advice(
 		`Insufficient `, "Lower spec.resources or spec.config.memory, or add cluster nodes",
 		`didn't match Pod's node affinity/selector`, "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes",
 		`untolerated taint`, "Add spec.scheduling.tolerations",
 		`didn't match pod topology spread constraints`, "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes",
-		`didn't match pod anti-affinity rules`, "Add cluster nodes, or set other rules in spec.scheduling.affinity",
+		`didn't match pod anti-affinity rules`, "Add cluster nodes, or set spec.scheduling.affinity, to {} if copies may share one",
 	)
 	// 71 is the exit code of a memcached that cannot raise its limit of open files (EX_OSERR, memcached.c).
 	forExits = advice(
