@@ -84,8 +84,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	nodes := map[types.UID]*agentNode{}
 	for _, pod := range withSecrets(view) {
 		node := known[pod.UID]
-		agent := memcached.StatusOf(pod, memcached.AgentContainerName)
-		started := pod.Status.PodIP != "" && (memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false))
+		started := pod.Status.PodIP != "" && agentStarted(pod)
 		if node == nil {
 			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
 		} else if started && !node.started && node.dueAt.IsZero() {
@@ -108,6 +107,11 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		a.nodes[name] = nodes
 	}
 	return reports
+}
+
+func agentStarted(pod *corev1.Pod) bool {
+	agent := memcached.StatusOf(pod, memcached.AgentContainerName)
+	return memcached.PodReady(pod) || agent != nil && ptr.Deref(agent.Started, false)
 }
 
 // withSecrets returns the nodes or proxies whose agents load Secrets. Other agents know nothing that their metrics do not say.

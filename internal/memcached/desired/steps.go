@@ -322,14 +322,8 @@ func (c *change) effect(n *node) memcached.Effect {
 		effect = memcached.KeepsItemsOfVersion
 	case n.Asked.Image != c.target.Image:
 		effect = memcached.LosesItems
-	case n.Asked.Resources == c.target.Resources:
-	case !restartsToResize(n.pod):
-		effect = memcached.KeepsPod
-	default:
-		c.plan.ResizeRestarts, effect = true, memcached.LosesItems
-		if keepsItems(c.v.Memcached) {
-			effect = memcached.KeepsItems
-		}
+	case n.Asked.Resources != c.target.Resources:
+		effect = c.resizeEffect(n.pod)
 	}
 	switch {
 	case n.Asked.Credentials != c.target.Credentials && n.list.Keeps(c.list):
@@ -342,12 +336,19 @@ func (c *change) effect(n *node) memcached.Effect {
 	return max(effect, effectOf(n.list, c.list))
 }
 
-// restartsToResize reports whether the kubelet restarts memcached to give it other resources. Only others, such as a webhook, ask for that.
-func restartsToResize(pod *corev1.Pod) bool {
+// resizeEffect returns what other resources do to a node. Only others, such as a webhook, make the kubelet restart memcached for them.
+func (c *change) resizeEffect(pod *corev1.Pod) memcached.Effect {
 	container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName)
-	return container != nil && slices.ContainsFunc(container.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
+	if container == nil || !slices.ContainsFunc(container.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
 		return policy.RestartPolicy == corev1.RestartContainer
-	})
+	}) {
+		return memcached.KeepsPod
+	}
+	c.plan.ResizeRestarts = true
+	if keepsItems(c.v.Memcached) {
+		return memcached.KeepsItems
+	}
+	return memcached.LosesItems
 }
 
 // note counts pods of an older operator, and reports what nodes have refused.

@@ -267,9 +267,8 @@ func lowered(f *facts, pod *corev1.Pod) string {
 	case !found && w != nil && w.Complete && w.Updated == w.Replicas && !w.Unobserved():
 		wanted = memcached.LimitOf(&w.Template.Spec)
 	}
-	const mebibyte = 1 << 20
-	return when(0 < limit && limit < wanted, "Pod %s has a memory limit of %d MiB instead of %d MiB, and memcached is killed when it fills: let "+
-		"no webhook, autoscaler or LimitRange lower limits of this pod, or lower spec.config.memory", pod.Name, limit/mebibyte, wanted/mebibyte)
+	return when(0 < limit && limit < wanted, "Pod %s has a memory limit of %d MiB instead of %d MiB, and memcached is killed when it fills: "+
+		"let no webhook, autoscaler or LimitRange lower limits of this pod, or lower spec.config.memory", pod.Name, limit>>20, wanted>>20)
 }
 
 // unresponsive speaks if memcached runs but has not answered its agent for too long.

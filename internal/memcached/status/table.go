@@ -137,8 +137,8 @@ var (
 		`field is immutable when .immutable. is set`, "Delete the ConfigMap: the operator creates it again",
 		`spec.clusterIPs\[0\]`, "Delete the Service: the operator creates it again",
 	)
-	forFills = advice(`\bdial tcp\b.* (timeout|refused)`, "Let NetworkPolicies that limit the egress of nodes allow the DNS (port 53) and the "+
-		"other nodes (port 11211)")
+	forFills = advice(`\bdial tcp\b.* (timeout|refused)`, "Let NetworkPolicies that limit the egress of nodes allow the DNS (port 53) and "+
+		"the other nodes (port 11211)")
 )
 
 // advice returns remedies from pairs of a pattern and the words for messages that match it.
