@@ -68,8 +68,10 @@ progress='
 
 # build MODULE FOLDER PACKAGE... builds commands of a module at once, so that one is linked while packages of the next are compiled.
 build() {
-	local module=$1 GOTMPDIR=$2 total # go moves the commands from there to the folder, which is atomic
-	cd "$(folder_of "${module}")"
+	local total
+	GOTMPDIR=$(mktemp -d "$2/.build.XXXXXX") # on this file system, go moves commands to the folder, which is atomic
+	trap 'rm -rf "${GOTMPDIR}"' EXIT
+	cd "$(folder_of "$1")"
 	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
 	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
 	go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |

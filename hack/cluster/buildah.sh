@@ -20,7 +20,7 @@ buildah() {
 
 # push IMAGE NAME pushes an image to the registry of the local clusters, which stands in for all other registries. There, the image has the
 # name NAME without the registry in front.
-push() { buildah push --quiet --disable-compression "$1" "oci:${images}/registry:${2#*/}"; }
+push() { buildah push --quiet "$1" "oci:${images}/registry:${2#*/}"; }
 
 # build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds and pushes image NAME unless it was built from the same FINGERPRINT before.
 build_image() {

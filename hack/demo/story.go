@@ -48,7 +48,7 @@ spec:
   scheduling: {affinity: {}}      # this cluster has one node only
 END`
 	getMessage   = `kubectl get memc pages -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
-	getChildren  = "kubectl get statefulset,deployment,service,poddisruptionbudget,configmap,pods -l app.kubernetes.io/managed-by=memcached-operator"
+	getChildren  = "kubectl get all,poddisruptionbudgets,configmaps -l app.kubernetes.io/managed-by=memcached-operator"
 	operatorLogs = "kubectl logs --namespace memcached-operator-system deployment/memcached-operator-controller-manager"
 	// keys is how many keys the story sets in a cache: enough that each node gets about the same share. valueSize is the length of each value.
 	keys, valueSize = 10_000, 100
