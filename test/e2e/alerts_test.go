@@ -35,7 +35,7 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		o.untilSilent(ctx)
 
 		By("breaking everything")
-		k8s.Kubectl(ctx, "delete", "poddisruptionbudget", s.sessions.Name, "--namespace="+s.namespace) // the operator corrects it
+		k8s.Kubectl(ctx, "patch", "pdb", s.sessions.Name, "--namespace="+s.namespace, `--patch={"spec": {"maxUnavailable": 2}}`) // it is set back
 		s.breakNodes(ctx, o)
 		s.breakImage(ctx, o)
 		o.untilAllFired(ctx)
@@ -82,13 +82,13 @@ func (s *shop) use(ctx context.Context) {
 	}
 }
 
-// overfill stores more in search than its memory holds, until Prometheus has seen evictions.
+// overfill stores more in a node of sessions than its memory holds, until Prometheus has seen evictions.
 func (s *shop) overfill(ctx context.Context, o *observed) {
-	cache := k8s.NewClient(ctx, s.search)
+	cache := k8s.NewClientOf(k8s.Servers(ctx, s.sessions)[0])
 	defer clustertest.InBackground(ctx, func(ctx context.Context) {
 		clustertest.Every(ctx, roundPeriod, func() { _ = cache.Write(ctx, 500, 200_000) })
 	})()
-	o.untilData(ctx, `memcached:evicted_age_seconds:min{namespace="shop",memcached="search"}`)
+	o.untilData(ctx, `memcached:evicted_age_seconds:min{namespace="shop",memcached="sessions"}`)
 }
 
 // breakNodes breaks the four nodes of sessions: one restarts, one has no connection left, and two hang.
