@@ -86,16 +86,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		node := known[pod.UID]
 		serves := memcached.PodReady(pod) && pod.Status.PodIP != ""
 		if node == nil {
-			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
-		} else if serves && !node.serves && node.dueAt.IsZero() {
-			node.dueAt = time.Unix(0, 0)
+			node = &agentNode{name: name, proxy: memcached.HasProxies(mc), serves: serves}
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		node.serves = serves
+		node.serve(serves)
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -107,6 +105,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		a.nodes[name] = nodes
 	}
 	return reports
+}
+
+// serve notes whether the node serves. The agent of a node that begins to serve is due.
+func (n *agentNode) serve(serves bool) {
+	if serves && !n.serves && n.dueAt.IsZero() {
+		n.dueAt = time.Unix(0, 0)
+	}
+	n.serves = serves
 }
 
 // withSecrets returns the nodes or proxies whose agents load Secrets. Other agents know nothing that their metrics do not say.
