@@ -86,16 +86,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		node := known[pod.UID]
 		started := pod.Status.PodIP != "" && agentStarted(pod)
 		if node == nil {
-			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
-		} else if started && !node.started && node.dueAt.IsZero() {
-			node.dueAt = time.Unix(0, 0)
+			node = &agentNode{name: name, proxy: memcached.HasProxies(mc), started: started}
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
 		}
 		node.hosts = memcached.CertificateHosts(mc, pod)
-		node.started = started
+		node.start(started)
 		nodes[pod.UID] = node
 		if node.report != nil {
 			reports.Nodes = append(reports.Nodes, *node.report)
@@ -107,6 +105,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		a.nodes[name] = nodes
 	}
 	return reports
+}
+
+// start notes whether the agent has started. One that has just started is due.
+func (n *agentNode) start(started bool) {
+	if started && !n.started && n.dueAt.IsZero() {
+		n.dueAt = time.Unix(0, 0)
+	}
+	n.started = started
 }
 
 func agentStarted(pod *corev1.Pod) bool {
@@ -183,8 +189,9 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for one
-// that has just started, and random for one that had started when this process saw it first, so that the requests spread over the interval.
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is in the next round for
+// one that has just started, and random for one that had started when this process saw it first, so that the requests spread over the
+// interval.
 func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -72,9 +72,8 @@ type Result struct {
 }
 
 // Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: if a guard (field.Rules) does not
-// exist, no object of a Guarded Kind is created, and only the size of existing ones is written. If the API server refuses an object, Apply
-// still writes its size. The returned error joins all errors, those of the plan too. It may contain ObstacleErrors, ErrChanged and errors
-// of the API server.
+// exist, no object of a Guarded Kind is created, and only the size of existing ones is written. The returned error joins all errors, those of
+// the plan too. It may contain ObstacleErrors, ErrChanged and errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (result Result, err error) {
 	err = plan.Err
 	unguarded := false
@@ -83,30 +82,33 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (result Result, err erro
 		if unguarded && rules.Guarded {
 			s = a.step(plan.owner, s.desired, s.live, true)
 		}
-		live, failure := s.live, error(nil)
-		if s.pending() {
-			live, failure = a.write(ctx, s, &result)
-		}
-		if isRefusal(failure) && live != nil {
-			if size := a.step(plan.owner, s.desired, live, true); size.pending() && size.sizeOnly && !s.sizeOnly {
-				live, _ = a.write(ctx, size, &result)
-			}
-		}
+		live, failure := a.take(ctx, plan.owner, s, &result)
 		if live != nil {
 			result.Objects = append(result.Objects, live)
 		}
 		unguarded = unguarded || rules.Guard && live == nil
 		err = errors.Join(err, failure)
 	}
-	for _, object := range plan.undesired { // unless it has changed, or another one has taken its name
-		only := client.Preconditions{UID: ptr.To(object.GetUID()), ResourceVersion: ptr.To(object.GetResourceVersion())}
-		if failure := a.Client.Delete(ctx, object, only); client.IgnoreNotFound(failure) != nil {
-			err = errors.Join(err, fmt.Errorf("delete %s: %w", object.GetName(), failure))
-		} else {
-			result.Written = true
-		}
+	for _, object := range plan.undesired {
+		failure := a.prune(ctx, object)
+		result.Written = result.Written || failure == nil
+		err = errors.Join(err, failure)
 	}
 	return result, err
+}
+
+// take takes a step. If the API server refuses an object, it still writes its size.
+func (a *Applier) take(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
+	if !s.pending() {
+		return s.live, nil
+	}
+	live, err := a.write(ctx, s, result)
+	if isRefusal(err) && live != nil {
+		if size := a.step(owner, s.desired, live, true); size.pending() && size.sizeOnly && !s.sizeOnly {
+			live, _ = a.write(ctx, size, result)
+		}
+	}
+	return live, err
 }
 
 // write creates an object, or sends the difference between it and its target. A write that leaves the object unchanged is no correction:
@@ -172,4 +174,14 @@ func empty(desired client.Object) client.Object {
 	object.SetName(desired.GetName())
 	object.SetNamespace(desired.GetNamespace())
 	return object
+}
+
+// prune deletes an object that is no longer desired, unless it has changed or another one has taken its name.
+func (a *Applier) prune(ctx context.Context, object client.Object) error {
+	only := client.Preconditions{UID: ptr.To(object.GetUID()), ResourceVersion: ptr.To(object.GetResourceVersion())}
+	err := a.Client.Delete(ctx, object, only)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", object.GetName(), err)
+	}
+	return nil
 }
