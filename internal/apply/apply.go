@@ -72,8 +72,8 @@ type Result struct {
 }
 
 // Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: if a guard (field.Rules) does not
-// exist, no object of a Guarded Kind is created, and only the size of existing ones is written. The returned error joins all errors, those of
-// the plan too. It may contain ObstacleErrors, ErrChanged and errors of the API server.
+// exist, no object of a Guarded Kind is created, and only the size of existing ones is written. The returned error joins all errors, those
+// of the plan too. It may contain ObstacleErrors, ErrChanged and errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (result Result, err error) {
 	err = plan.Err
 	unguarded := false
