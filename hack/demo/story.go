@@ -21,20 +21,18 @@ import (
 const (
 	namespace = "default"
 	// sessions and pages are the caches of the story.
-	sessions = "sessions"
-	pages    = "pages"
-	// mistaken is the image of pages at first.
-	mistaken       = "memcached:1.6.54"
-	createSessions = `kubectl apply -f - <<END
+	sessions, pages = "sessions", "pages"
+	createSessions  = `kubectl apply -f - <<END
 apiVersion: cache.example.com/v1alpha1
 kind: Memcached
 metadata: {name: sessions}
 spec:
   size: 3
   workload: StatefulSet
-  storage: {type: MemoryFile}     # items survive a restart of memcached
+  storage: {type: MemoryFile}          # items survive a restart of memcached,
+  updateStrategy: {maxUnavailable: 3}  # so all may restart at once
   config: {memory: 128Mi}
-  proxy: {}                       # the address sessions:11211
+  proxy: {}                            # the address sessions:11211
 END`
 	createPages = `kubectl apply -f - <<END
 apiVersion: cache.example.com/v1alpha1
@@ -43,9 +41,9 @@ metadata: {name: pages}
 spec:
   size: 2
   workload: StatefulSet
-  copies: 2                       # two nodes have each item
-  image: ` + mistaken + `         # there is no such version
-  scheduling: {affinity: {}}      # this cluster has one node only
+  copies: 2                            # two nodes have each item
+  image: memcached:1.6.54              # there is no such version
+  scheduling: {affinity: {}}           # this cluster has one node only
 END`
 	getMessage   = `kubectl get memc pages -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
 	getChildren  = "kubectl get all,poddisruptionbudgets,configmaps -l app.kubernetes.io/managed-by=memcached-operator"
@@ -81,7 +79,7 @@ func (d *demo) story() []chapter {
 			d.read("Each memcached has been restarted with the new configuration.", keys),
 		}},
 		{"A pod is deleted, and its node comes back", []step{
-			d.change("kubectl delete pod sessions-1", sessions, 3),
+			d.shell("kubectl delete pod sessions-1"), d.until(sessions, "3 of 3 nodes"), d.shell("kubectl get pod sessions-1"),
 			d.read("Without copies, a lost node costs its share: here a third.", keys/2),
 		}},
 		{"A second cache has a mistake, and kubectl says which", []step{
