@@ -30,7 +30,8 @@ var _ = Describe("Hostile clients of proxies", Label(onLocalCluster), func() {
 		var keys []string
 		for number := range 20 { // 60 clients ask for 1,200 keys: beyond 2,048, connections may end
 			keys = append(keys, traffic.Key(number))
-			Expect(k8s.ConnectTo(ctx, h.address).Command(ctx, "set "+keys[number]+" 0 0 500000\r\n"+strings.Repeat("v", 500_000))).To(Equal("STORED"))
+			set := "set " + keys[number] + " 0 0 500000\r\n" + strings.Repeat("v", 500_000)
+			Expect(k8s.ConnectTo(ctx, h.address).Command(ctx, set)).To(Equal("STORED"))
 		}
 		others := &proxyClients{address: h.address}
 		others.start(ctx, h.address, func(ctx context.Context, conn **traffic.Conn) { others.look(ctx, conn, keys[0]) })
