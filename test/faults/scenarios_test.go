@@ -6,15 +6,23 @@
 package faults
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +34,19 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
+// The names of the Memcached in each namespace, and of some of its children.
+const (
+	cacheName  = "cache"
+	nodesName  = cacheName + "-nodes"
+	proxyName  = cacheName + "-proxy"
+	routesName = cacheName + "-routes"
+)
+
+// convergenceTimeout is how long a run of a scenario may take. It exceeds the operator's longest backoff.
+const convergenceTimeout = 120 * time.Second
+
+var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
+
 // scenario is a sequence of actions of users.
 type scenario struct {
 	name string
@@ -35,6 +56,8 @@ type scenario struct {
 	act func(r *run)
 	// done checks the final state, in addition to what all scenarios check.
 	done check
+	// restores means that the final state is the initial one, and keepsPods that no pod may be replaced.
+	restores, keepsPods bool
 }
 
 // deletion is the name of the scenario that ends without a Memcached.
@@ -62,16 +85,13 @@ var scenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 			spec.NetworkPolicy, spec.PodDisruptionBudget.Enabled = nil, ptr.To(false)
 		})
-	}, done: func(now objects) string {
-		budget, policy := now["poddisruptionbudgets/"+cacheName], now["networkpolicies/"+cacheName]
-		return unless(budget == nil && policy == nil, "there are %v and %v", budget, policy)
 	}},
-	{name: "child-deleted", setup: ready(1), act: func(r *run) {
+	{name: "child-deleted", restores: true, setup: ready(1), act: func(r *run) {
 		r.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: nodesName}})
 		r.remove(&policyv1.PodDisruptionBudget{})
 		r.remove(&appsv1.Deployment{})
-	}, done: hasAll},
-	{name: "child-edited", setup: ready(1), act: func(r *run) {
+	}},
+	{name: "child-edited", restores: true, setup: ready(1), act: func(r *run) {
 		edit(r, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(int32(60)) })
 		edit(r, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: nodesName}}, func(s *corev1.Service) {
 			s.Spec.PublishNotReadyAddresses = true
@@ -80,13 +100,6 @@ var scenarios = []scenario{
 		edit(r, &policyv1.PodDisruptionBudget{}, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 		})
-	}, done: func(now objects) string {
-		service := get[*corev1.Service](now, "services/"+nodesName)
-		budget := get[*policyv1.PodDisruptionBudget](now, "poddisruptionbudgets/"+cacheName)
-		d := get[*appsv1.Deployment](now, "deployments/"+cacheName)
-		return unless(service != nil && !service.Spec.PublishNotReadyAddresses && service.Labels[memcached.ManagedByLabel] != "" &&
-			budget != nil && *budget.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow &&
-			d != nil && *d.Spec.ProgressDeadlineSeconds != 60, "there are %v, %v and %v", service, budget, d)
 	}},
 	{name: "pause-and-resume", setup: ready(1), act: func(r *run) {
 		r.changeSpec(paused(true))
@@ -95,20 +108,20 @@ var scenarios = []scenario{
 		r.awaitReason(cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
 		r.changeSpec(paused(false))
 	}},
-	{name: deletion, setup: ready(1), act: func(r *run) { r.remove(&cachev1alpha1.Memcached{}) }, done: hasNone},
+	{name: deletion, setup: ready(1), act: func(r *run) { r.remove(&cachev1alpha1.Memcached{}) }, done: gone(cacheName)},
 	{name: "recreate", setup: ready(2), act: func(r *run) {
 		r.remove(&cachev1alpha1.Memcached{})
 		r.createCache(1)
-	}, done: hasAll},
+	}},
 	{name: "conflict", act: func(r *run) {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		service.Name = nodesName
 		r.create(service)
 		r.createCache(1)
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConflict)
-		r.wire.nextStep()
+		r.wire.step.Add(1)
 		r.remove(service)
-	}, done: hasAll},
+	}},
 
 	{name: "statefulset-create", act: creates(2, statefulSetNodes)},
 	{name: "statefulset-scale-up", setup: ready(1, statefulSetNodes), act: changes(withSize(3))},
@@ -117,20 +130,22 @@ var scenarios = []scenario{
 		spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "new"}
 		spec.UpdateStrategy.MinReadySeconds = 1
 	})},
-	{name: "arguments-in-place", setup: ready(3, statefulSetNodes, inFiles), act: inPlace(withThreads(3))},
-	{name: "arguments-refused", setup: ready(2, statefulSetNodes, inFiles), act: func(r *run) {
+	{name: "arguments-in-place", keepsPods: true, setup: ready(3, statefulSetNodes, inFiles), act: changes(withThreads(3))},
+	{name: "arguments-refused", keepsPods: true, setup: ready(2, statefulSetNodes, inFiles), act: func(r *run) {
 		r.changeSpec(withThreads(refusedThreads))
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonChangeRefused)
-		r.wire.nextStep()
-		inPlace(withThreads(5))(r)
+		r.wire.step.Add(1)
+		r.changeSpec(withThreads(5))
 	}},
-	{name: "image-and-memory-in-place", setup: ready(2, podsChange), act: inPlace(withNewImage, moreMemory)},
-	{name: "image-refused", setup: ready(2, podsChange), act: func(r *run) {
+	{name: "image-and-memory-in-place", keepsPods: true, setup: ready(2, podsChange), act: changes(withNewImage, moreMemory)},
+	{name: "image-refused", keepsPods: true, setup: ready(2, podsChange), act: func(r *run) {
 		r.changeSpec(withImage(missingImage))
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
-		r.await("the former image", func(now objects) string { return unless(now.away("", nil) == "", "a node is away") })
-		r.wire.nextStep()
-		inPlace(withNewImage)(r)
+		r.await("the former image", func(now objects) string {
+			return unless(!slices.Contains(slices.Collect(maps.Values(now.members())), false), "a node is away")
+		})
+		r.wire.step.Add(1)
+		r.changeSpec(withNewImage)
 	}},
 	{name: "size-during-change", setup: ready(2, podsChange), act: func(r *run) {
 		r.stopHalfWay()
@@ -139,7 +154,7 @@ var scenarios = []scenario{
 			pod := get[*corev1.Pod](now, "pods/"+cacheName+"-2")
 			return unless(podReady(pod) && pod.Spec.Containers[0].Image != unreadyImage, "it is %v", pod)
 		})
-		r.wire.nextStep()
+		r.wire.step.Add(1)
 		r.changeSpec(withNewImage)
 	}},
 	{name: "paused-half-way", setup: ready(2, statefulSetNodes), act: func(r *run) {
@@ -148,29 +163,23 @@ var scenarios = []scenario{
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
 		r.changeSpec(withNewImage)
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
-		r.wire.nextStep()
+		r.wire.step.Add(1)
 		r.changeSpec(paused(false))
 	}},
-	{name: "statefulset-edited-and-deleted", setup: ready(1, statefulSetNodes), act: func(r *run) {
+	{name: "statefulset-edited-and-deleted", restores: true, setup: ready(1, statefulSetNodes), act: func(r *run) {
 		edit(r, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
 		})
-		r.await("the update strategy is back", func(now objects) string {
-			strategy := get[*appsv1.StatefulSet](now, "statefulsets/"+cacheName).Spec.UpdateStrategy
-			return unless(strategy.Type == appsv1.OnDeleteStatefulSetStrategyType && strategy.RollingUpdate == nil, "it is %+v", strategy)
-		})
+		r.await("the update strategy is back", r.restored)
 		servers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cacheName + memcached.ServersSuffix}}
 		edit(r, servers, func(c *corev1.ConfigMap) { c.Data["note"] = "theirs" })
-		r.await("the note is gone", func(now objects) string {
-			c := get[*corev1.ConfigMap](now, "configmaps/"+servers.Name)
-			return unless(c != nil && c.Data["note"] == "", "it is %v", c)
-		})
+		r.await("the note is gone", r.restored)
 		r.remove(servers)
 		r.remove(&appsv1.StatefulSet{})
-	}, done: hasAll},
+	}},
 	{name: "host-lost", setup: ready(2, statefulSetNodes), act: func(r *run) { r.loseHostOf(cacheName + "-1") }},
 
-	{name: "copies-create", act: creates(2, twoCopies), done: hasAll},
+	{name: "copies-create", act: creates(2, twoCopies)},
 	{name: "copies-image-change", setup: ready(2, twoCopies), act: changes(withNewImage)},
 	{name: "copies-scale", setup: ready(2, twoCopies), act: func(r *run) {
 		for _, size := range []int32{3, 1} {
@@ -179,21 +188,27 @@ var scenarios = []scenario{
 				config := get[*corev1.ConfigMap](now, "configmaps/"+routesName)
 				return unless(config != nil && strings.Contains(config.Data["routes"], fmt.Sprintf(" next %d ", size)), "the routes are %v", config)
 			})
-			r.passTime()
-			r.await("the new routes", settled)
-			r.wire.nextStep()
+			r.ahead.Add(int64(2*time.Minute + time.Second)) // the announced routes take effect
+			r.note()
+			r.await("the new routes", r.settled)
+			r.wire.step.Add(1)
 		}
-	}, done: hasAll},
+	}},
 	{name: "proxies-leave", setup: ready(2, statefulSetNodes, withProxies), act: changes(func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.Proxy = nil
-	}), done: func(now objects) string {
-		for _, key := range []string{"services/" + cacheName, "deployments/" + proxyName, "configmaps/" + routesName} {
-			if now[key] != nil {
+	}), done: gone(proxyName)},
+}
+
+// gone checks that there are no objects whose names begin with this one.
+func gone(name string) check {
+	return func(now objects) string {
+		for key := range now {
+			if strings.Contains(key, "/"+name) {
 				return key + " exists"
 			}
 		}
-		return hasAll(now)
-	}},
+		return ""
+	}
 }
 
 // unless returns "" if the condition holds, and else what is wrong.
@@ -204,7 +219,7 @@ func unless(holds bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// creates, changes and inPlace return acts; ready returns a setup.
+// creates and changes return acts; ready returns a setup.
 func creates(size int32, all ...change) func(*run) {
 	return func(r *run) { r.createCache(size, all...) }
 }
@@ -214,30 +229,8 @@ func changes(all ...change) func(*run) { return func(r *run) { r.changeSpec(all.
 func ready(size int32, all ...change) func(*run) {
 	return func(r *run) {
 		r.createCache(size, all...)
-		r.await("set up", settled)
+		r.await("set up", r.settled)
 	}
-}
-
-// inPlace changes the spec, and waits until every pod matches it. No pod may be replaced meanwhile.
-func inPlace(all ...change) func(*run) {
-	return func(r *run) {
-		before := podUIDs(latest(history.of(r.namespace)))
-		r.changeSpec(all...)
-		r.await("the change in place", func(now objects) string {
-			if uids := podUIDs(now); !maps.Equal(before, uids) {
-				return fmt.Sprintf("the pods were %v and are %v", before, uids)
-			}
-			return settled(now)
-		})
-	}
-}
-
-func podUIDs(now objects) map[string]types.UID {
-	uids := map[string]types.UID{}
-	for _, pod := range now.pods(now["statefulsets/"+cacheName]) {
-		uids[pod.Name] = pod.UID
-	}
-	return uids
 }
 
 func withSize(size int32) change { return func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = size } }
@@ -290,7 +283,7 @@ func (r *run) stopHalfWay() {
 		return unless(last != nil && !podReady(last) && last.Spec.Containers[0].Image == unreadyImage, "it is %v", last)
 	})
 	r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonRollingOut)
-	r.wire.nextStep()
+	r.wire.step.Add(1)
 }
 
 // loseHostOf evicts a pod like the taint manager does when a cluster node stops reporting. The pod stays terminating, because no
@@ -303,40 +296,188 @@ func (r *run) loseHostOf(name string) {
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
 	})
 	r.must(user.Status().Update(r.ctx, pod))
-	r.must(user.Delete(r.ctx, pod, client.GracePeriodSeconds(1)))
-	r.await("the eviction", func(now objects) string {
-		now2 := get[*corev1.Pod](now, "pods/"+name)
-		return unless(now2 == nil || now2.UID != pod.UID || now2.DeletionTimestamp != nil, "the pod does not terminate")
+	r.remove(pod, client.GracePeriodSeconds(1))
+}
+
+// theirs is the name of objects of somebody else that have the labels of the operator's objects. noted is one that changes.
+const theirs, noted = "theirs", "noted"
+
+func foreignObjects() []client.Object {
+	metadata := metav1.ObjectMeta{Name: theirs, Labels: map[string]string{
+		memcached.ManagedByLabel: memcached.ManagedBy, memcached.InstanceLabel: cacheName,
+	}}
+	return []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: noted, Labels: metadata.Labels}},
+		&corev1.Service{ObjectMeta: metadata, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		&policyv1.PodDisruptionBudget{ObjectMeta: metadata},
+		&corev1.Pod{ObjectMeta: metadata, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: theirs, Image: theirs}}}},
+	}
+}
+
+// run is one run of a scenario: a namespace in which a user and a simulated cluster act, with its own operator.
+type run struct {
+	*testing.T
+
+	ctx       context.Context //nolint:containedctx // the run's own context
+	cancel    context.CancelFunc
+	namespace string
+	wire      *wire
+	history   *history
+	// acted is closed when the cluster no longer acts.
+	acted chan struct{}
+	// noticed maps the UID and generation of a pod to the time when the kubelet first saw the new image of this generation.
+	noticed sync.Map
+	// ahead is how far the API server's clock is ahead of the real time.
+	ahead atomic.Int64
+
+	processMutex sync.Mutex
+	processes    map[types.UID]process
+
+	mutex    sync.Mutex
+	operator *operator
+}
+
+var namespaces atomic.Int32
+
+// newRun creates a namespace with objects of others, and starts an operator for it.
+func newRun(t *testing.T) *run {
+	t.Helper()
+	r := &run{
+		T: t, namespace: fmt.Sprintf("run-%d", namespaces.Add(1)), history: &history{changed: make(chan struct{})},
+		wire: &wire{injected: make(chan error, 1)}, acted: make(chan struct{}), processes: map[types.UID]process{},
+	}
+	r.ctx, r.cancel = context.WithTimeoutCause(t.Context(), convergenceTimeout, errors.New("it did not converge"))
+	histories.Store(r.namespace, r.history)
+	r.must(user.Create(r.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}))
+	for _, object := range foreignObjects() {
+		r.create(object)
+	}
+	r.wire.restart = r.restart
+	go r.act()
+	r.must(r.startOperator())
+	return r
+}
+
+// end stops the operator and the cluster, and deletes the objects of the scenario, because existing objects slow down later runs.
+func (r *run) end() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err := r.operator.stop(); err != nil {
+		r.Errorf("stop the operator: %v", err)
+	}
+	r.cancel()
+	<-r.acted
+	histories.Delete(r.namespace)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, object := range kinds {
+		if err := user.DeleteAllOf(ctx, object, client.InNamespace(r.namespace), client.GracePeriodSeconds(0)); err != nil {
+			r.Errorf("clean up: %v", err)
+		}
+	}
+}
+
+func (r *run) restart() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err := r.operator.stop(); err != nil {
+		return err
+	}
+	return r.startOperator()
+}
+
+func (r *run) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// await waits until the check finds nothing missing. The first argument describes the wait in the error.
+func (r *run) await(what string, check check) {
+	r.Helper()
+	if err := r.history.await(r.ctx, check); err != nil {
+		r.Fatalf("%s: %v", what, err)
+	}
+}
+
+// awaitWrite waits until the history contains this version of the object, or a later one.
+func (r *run) awaitWrite(object client.Object) {
+	r.Helper()
+	r.await("the write of the user", func(objects) string {
+		entries, _ := r.history.all()
+		return unless(slices.ContainsFunc(entries, func(e entry) bool {
+			return e.object.GetUID() == object.GetUID() && e.version() >= entry{object: object}.version()
+		}), "it is not in the history")
 	})
 }
 
-// passTime moves the clock of the namespace by just over two minutes, after which announced routes take effect. It also triggers the
-// operator, whose timers use the real clock.
-func (r *run) passTime() {
+func (r *run) create(object client.Object) {
 	r.Helper()
-	passed, _ := ahead.LoadOrStore(r.namespace, time.Duration(0))
-	ahead.Store(r.namespace, passed.(time.Duration)+2*time.Minute+time.Second)
-	r.note()
+	object.SetNamespace(r.namespace)
+	r.must(user.Create(r.ctx, object))
+	r.awaitWrite(object)
 }
 
-// foreignObjects returns objects of somebody else that have the labels of the operator's objects.
-func foreignObjects(namespace string) []client.Object {
-	metadata := metav1.ObjectMeta{
-		Namespace: namespace, Name: "theirs",
-		Labels: map[string]string{memcached.ManagedByLabel: memcached.ManagedBy, memcached.InstanceLabel: cacheName},
+// createCache creates the Memcached with this size, after applying the changes to its spec.
+func (r *run) createCache(size int32, changes ...change) {
+	r.Helper()
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: cachev1alpha1.MemcachedSpec{Size: size}}
+	for _, change := range changes {
+		change(&mc.Spec)
 	}
-	selector := map[string]string{"app": "theirs"}
-	containers := corev1.PodSpec{Containers: []corev1.Container{{Name: "theirs", Image: "theirs"}}}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}, Spec: containers}
-	return []client.Object{
-		&corev1.Service{ObjectMeta: metadata, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
-		&policyv1.PodDisruptionBudget{ObjectMeta: metadata},
-		&appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: selector}, Template: template,
-		}},
-		&appsv1.StatefulSet{ObjectMeta: metadata, Spec: appsv1.StatefulSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: selector}, Template: template,
-		}},
-		&corev1.Pod{ObjectMeta: metadata, Spec: containers},
-	}
+	r.create(mc)
+}
+
+func (r *run) read(object client.Object) {
+	r.Helper()
+	r.must(user.Get(r.ctx, client.ObjectKey{Namespace: r.namespace, Name: cmp.Or(object.GetName(), cacheName)}, object))
+}
+
+// remove deletes an object, which has the name of the Memcached if it has none.
+func (r *run) remove(object client.Object, opts ...client.DeleteOption) {
+	r.Helper()
+	r.read(object)
+	r.must(user.Delete(r.ctx, object, opts...))
+	r.await("the deletion by the user", func(now objects) string {
+		left := now[resourceOf(object)+"/"+object.GetName()]
+		return unless(left == nil || left.GetUID() != object.GetUID() || left.GetDeletionTimestamp() != nil, "%v is there", left)
+	})
+}
+
+// edit changes an object as a user would. It has the name of the Memcached if it has none.
+func edit[T client.Object](r *run, object T, change func(T)) {
+	r.Helper()
+	r.read(object)
+	before := object.DeepCopyObject().(client.Object)
+	change(object)
+	r.must(user.Patch(r.ctx, object, client.MergeFrom(before), client.FieldOwner("user")))
+	r.awaitWrite(object)
+}
+
+// change is a change of a spec.
+type change = func(*cachev1alpha1.MemcachedSpec)
+
+func (r *run) changeSpec(changes ...change) {
+	r.Helper()
+	edit(r, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
+		for _, change := range changes {
+			change(&mc.Spec)
+		}
+	})
+}
+
+func (r *run) awaitReason(condition, reason string) {
+	r.Helper()
+	r.await(condition+" is "+reason, func(now objects) string {
+		mc := now.cache()
+		c := meta.FindStatusCondition(mc.Status.Conditions, condition)
+		return unless(c != nil && c.Reason == reason && mc.Status.ObservedGeneration == mc.Generation, "it is %+v", c)
+	})
+}
+
+// note changes an object of others, which triggers a reconciliation of the Memcached, also if that is gone.
+func (r *run) note() {
+	r.Helper()
+	edit(r, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: noted}}, func(c *corev1.ConfigMap) { c.Labels[noted] = c.ResourceVersion })
 }

@@ -7,8 +7,8 @@
 //
 // The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then it repeats the scenario once for
 // each way in which a write of the operator can fail, and with restarts over stale caches. Each repetition is a plan. The wire
-// (wire_test.go), through which the operator talks to the API server, injects the fault. Oracles check what the API server recorded.
-// cluster_test.go simulates controllers, kubelets, and what runs in the pods.
+// (operator_test.go), through which the operator writes, injects the fault. Oracles check what the API server recorded. cluster_test.go
+// simulates controllers, kubelets, and what runs in the pods.
 //
 // FAULTS_LOG=1 shows the operator's log.
 package faults
@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -47,20 +46,18 @@ var (
 	config *rest.Config
 	// user is the client of the tests. It bypasses the wire.
 	user client.Client
-	// history records all changes of the objects that the operator watches.
-	history = &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
+	// histories holds the history of each namespace with a run.
+	histories sync.Map
 )
 
-func TestMain(m *testing.M) {
-	code, err := runSuite(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "faults:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
 
-func runSuite(m *testing.M) (code int, err error) {
+func runSuite(m *testing.M) int {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
 	logger := logr.Discard() // hundreds of injected failures would fill the log
 	if os.Getenv("FAULTS_LOG") != "" {
 		logger = zap.New()
@@ -68,90 +65,48 @@ func runSuite(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 	environment := testenv.New()
-	if config, err = environment.Start(); err != nil {
-		return 1, fmt.Errorf("start the API server: %w", err)
-	}
-	defer func() {
-		if stopErr := environment.Stop(); stopErr != nil && err == nil {
-			err = fmt.Errorf("stop the API server: %w", stopErr)
-		}
-	}()
+	var err error
+	config, err = environment.Start()
+	must(err)
+	defer func() { must(environment.Stop()) }()
 	config.QPS = -1
-	if user, err = client.New(config, client.Options{Scheme: testenv.Scheme()}); err != nil {
-		return 1, err
-	}
-	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti")}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}}
-	if err = user.Create(context.Background(), node); err != nil { // pods can be resized only if their node has room
-		return 1, fmt.Errorf("create the cluster node: %w", err)
-	}
+	user, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
+	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stopped, err := startCluster(ctx)
-	if err != nil {
-		return 1, err
-	}
-	code = m.Run()
-	cancel()
-	return code, <-stopped
+	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti")}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}}
+	must(user.Create(ctx, node)) // pods can be resized only if their node has room
+	must(follow(ctx))
+	return m.Run()
 }
 
-// kinds maps the resources that the operator watches to their Kinds.
-var kinds = func() map[string]schema.GroupVersionKind {
-	kinds := map[string]schema.GroupVersionKind{
-		"memcacheds": cachev1alpha1.GroupVersion.WithKind("Memcached"),
-		"pods":       corev1.SchemeGroupVersion.WithKind("Pod"),
-	}
-	for _, child := range memcached.Children {
+// kinds are empty objects of the Kinds that the operator watches, by resource.
+var kinds = func() map[string]client.Object {
+	kinds := map[string]client.Object{"memcacheds": &cachev1alpha1.Memcached{}, "pods": &corev1.Pod{}}
+	for _, child := range memcached.Kinds() {
 		resource, _ := meta.UnsafeGuessKindToResource(child.Kind)
-		kinds[resource.Resource] = child.Kind
+		kinds[resource.Resource] = child.New()
 	}
 	return kinds
 }()
 
-func listOf(kind schema.GroupVersionKind) client.ObjectList {
-	kind.Kind += "List"
-	list, err := testenv.Scheme().New(kind)
+// follow records the changes of all objects of these kinds in the histories until the context ends.
+func follow(ctx context.Context) error {
+	informers, err := cache.New(config, cache.Options{Scheme: testenv.Scheme()})
 	if err != nil {
-		panic(err)
+		return err
 	}
-	return list.(client.ObjectList)
-}
-
-// entry is a change of an object.
-type entry struct {
-	resource string
-	deleted  bool
-	// version is the resource version of the change. Changes of all kinds are ordered by it.
-	version uint64
-	object  client.Object
-}
-
-func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
-
-func versionOf(object client.Object) uint64 {
-	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	return version
-}
-
-// journal records every change of every object whose Kind is in kinds.
-type journal struct {
-	mutex   sync.Mutex
-	changed chan struct{}      // closed and replaced at each change
-	entries map[string][]entry // by namespace
-}
-
-// follow records what the informers of a cache report.
-func (j *journal) follow(ctx context.Context, informers cache.Informers) error {
-	for resource, kind := range kinds {
-		informer, err := informers.GetInformerForKind(ctx, kind)
+	go func() { _ = informers.Start(ctx) }() // without it, no run gets far
+	for resource, object := range kinds {
+		informer, err := informers.GetInformer(ctx, object)
 		if err != nil {
 			return err
 		}
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { j.add(resource, object, false) },
-			UpdateFunc: func(_, object any) { j.add(resource, object, false) },
-			DeleteFunc: func(object any) { j.add(resource, object, true) },
+			AddFunc:    func(object any) { record(resource, object, false) },
+			UpdateFunc: func(_, object any) { record(resource, object, false) },
+			DeleteFunc: func(object any) { record(resource, object, true) },
 		}); err != nil {
 			return err
 		}
@@ -159,49 +114,69 @@ func (j *journal) follow(ctx context.Context, informers cache.Informers) error {
 	return nil
 }
 
-func (j *journal) add(resource string, changed any, deleted bool) {
+func record(resource string, changed any, deleted bool) {
 	if missed, ok := changed.(toolscache.DeletedFinalStateUnknown); ok {
 		changed = missed.Obj
 	}
 	object := changed.(client.Object)
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	namespace := object.GetNamespace()
-	j.entries[namespace] = append(j.entries[namespace], entry{resource, deleted, versionOf(object), object})
-	close(j.changed)
-	j.changed = make(chan struct{})
+	if found, ok := histories.Load(object.GetNamespace()); ok {
+		h := found.(*history)
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		h.entries = append(h.entries, entry{resource, deleted, object})
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
 }
 
-// of returns the changes in a namespace so far, sorted by version: the events of different watches may arrive out of order.
-func (j *journal) of(namespace string) []entry {
-	j.mutex.Lock()
-	entries := slices.Clone(j.entries[namespace])
-	j.mutex.Unlock()
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.version, b.version) })
-	return entries
+// entry is a change of an object.
+type entry struct {
+	resource string
+	deleted  bool
+	object   client.Object
 }
 
-func (j *journal) forget(namespace string) {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	delete(j.entries, namespace)
+func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
+
+// version is the resource version of the change. Changes of all kinds are ordered by it.
+func (e entry) version() uint64 {
+	version, _ := strconv.ParseUint(e.object.GetResourceVersion(), 10, 64)
+	return version
+}
+
+// history has every change of every object in a namespace whose Kind is in kinds.
+type history struct {
+	mutex   sync.Mutex
+	changed chan struct{} // closed and replaced at each change
+	entries []entry
+}
+
+// all returns the changes so far, sorted by version: the events of different watches may arrive out of order. The channel is closed at the
+// next change.
+func (h *history) all() ([]entry, <-chan struct{}) {
+	h.mutex.Lock()
+	entries, changed := slices.Clone(h.entries), h.changed
+	h.mutex.Unlock()
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.version(), b.version()) })
+	return entries, changed
+}
+
+// now returns the existing objects.
+func (h *history) now() objects {
+	entries, _ := h.all()
+	return latest(entries)
 }
 
 // check returns what is missing, or "".
 type check func(objects) string
 
 // await waits until the check finds nothing missing. It repeats the check when the namespace has changed.
-func (j *journal) await(ctx context.Context, namespace string, check check) error {
-	checked, missing := -1, ""
+func (h *history) await(ctx context.Context, check check) error {
 	for {
-		j.mutex.Lock()
-		count, changed := len(j.entries[namespace]), j.changed
-		j.mutex.Unlock()
-		if count != checked {
-			checked = count
-			if missing = check(latest(j.of(namespace))); missing == "" {
-				return nil
-			}
+		entries, changed := h.all()
+		missing := check(latest(entries))
+		if missing == "" {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
