@@ -46,6 +46,8 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
+# Without inlining and debug information, packages of Kubernetes that nothing else uses compile in 55 % of the time.
+gcflags="k8s.io/kubernetes/...=-l -dwarf=false"
 # These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
 
@@ -74,7 +76,7 @@ build() {
 	cd "$(folder_of "$1")"
 	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
 	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
-	go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
+	go build -v -trimpath -tags "${tags}" -gcflags "${gcflags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
 		awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
 }
 
@@ -85,13 +87,14 @@ provide() {
 	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
 	fingerprint=$( (echo "${module}" && cat "${sources[@]}" && go version) | cksum | tr " " -)
 	folder=${cache}/${fingerprint}
+	mkdir -p "${folder}" && touch "${folder}"
+	exec {lock}>"${folder}/.lock" && flock "${lock}" # two suites may need the same commands at the same time
 	for command in "${@:2}"; do
 		if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprint}" ]]; then continue; fi
 		package=$(source_of "${command}" | cut --delimiter=" " --fields=2)
 		built[${command}]=${folder}/$(basename "${package%/v[0-9]}")
 		[[ -x "${built[${command}]}" ]] || packages+=("${package}")
 	done
-	mkdir -p "${folder}" && touch "${folder}"
 	if [[ ${#packages[@]} -gt 0 ]]; then
 		echo "Building ${!built[*]}: the first build takes minutes, later ones take seconds."
 		SECONDS=0
