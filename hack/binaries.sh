@@ -46,7 +46,7 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# Without inlining and debug information, packages of Kubernetes that nothing else uses compile in 55 % of the time.
+# Without inlining and debug information, packages of Kubernetes that nothing else uses compile faster.
 gcflags="k8s.io/kubernetes/...=-l -dwarf=false"
 # These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd

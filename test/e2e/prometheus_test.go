@@ -139,20 +139,13 @@ func (o *observed) untilAllFired(ctx context.Context) {
 		g.Expect(err).NotTo(HaveOccurred())
 		for alert, labels := range o.causes {
 			g.Expect(slices.ContainsFunc(firing, func(stream *model.SampleStream) bool {
-				return string(stream.Metric["alertname"]) == alert && covers(stream.Metric, labels)
+				return string(stream.Metric["alertname"]) == alert && covers(model.LabelSet(stream.Metric), labels)
 			})).To(BeTrue(), alert)
 		}
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-func covers(metric model.Metric, labels model.LabelSet) bool {
-	for name, value := range labels {
-		if metric[name] != value {
-			return false
-		}
-	}
-	return true
-}
+func covers(metric, labels model.LabelSet) bool { return metric.Merge(labels).Equal(metric) }
 
 // mustHaveData fails unless every rule and every query of the dashboards has had results. It leaves out queries for which aboutOthers
 // returns true, and alerts that the test does not cause: these have results only when something is wrong.
