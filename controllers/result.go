@@ -65,7 +65,9 @@ func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
 	wait := memcached.Sooner(written.RetryAfter, status.RequeueAfter(view, current))
-	wait = memcached.Sooner(wait, nextStep(view, plan, progress(current.Conditions)))
+	if written.Kept == "" { // a refused eviction is tried again after RetryAfter
+		wait = memcached.Sooner(wait, nextStep(view, plan, progress(current.Conditions)))
+	}
 	if written.Created || written.Waiting != "" {
 		wait = memcached.Sooner(wait, RecheckInterval)
 	}

@@ -26,13 +26,6 @@ hack/binaries.sh etcd kubectl >&2
 out=${PWD}/bin/kubernetes-${version}
 mkdir -p "${out}"
 ln -sf ../kubernetes/etcd ../kubernetes/kubectl "${out}"
-cached=${BINARIES_CACHE:-${HOME}/.cache/memcached-operator}/kube-apiserver-${version}-$(cksum <hack/apiserver.sh | tr ' ' -)
-if [[ -x "${cached}" ]]; then
-	touch "${cached}"
-	cp "${cached}" "${out}/kube-apiserver"
-	echo "${out}"
-	exit
-fi
 echo "Building kube-apiserver ${version}, which takes some minutes once." >&2
 module=$(mktemp -d)
 trap 'rm -rf "${module}"' EXIT
@@ -50,7 +43,5 @@ pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"G
 variable=k8s.io/component-base/version
 minor=${version#1.}
 ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
-CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -ldflags "${ldflags}" -o kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver >&2
-mv kube-apiserver "${cached}"
-cp "${cached}" "${out}/kube-apiserver"
+CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -ldflags "${ldflags}" -o "${out}" k8s.io/kubernetes/cmd/kube-apiserver >&2
 echo "${out}"

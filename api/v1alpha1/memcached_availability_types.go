@@ -13,8 +13,8 @@ type MemcachedPodDisruptionBudget struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// maxUnavailable is how many nodes or proxies may be missing after an eviction: a number from 0 to 1000, or a percentage of size
-	// from 0% to 100%, rounded up. The default is 1. With 0, no cluster node with a ready node or proxy can be drained.
+	// maxUnavailable is how many nodes may be missing after an eviction: a number from 0 to 1000, or a percentage of size
+	// from 0% to 100%, rounded up. The default is 1. With 0, no cluster node with a ready node can be drained. For proxies, it is 1.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"

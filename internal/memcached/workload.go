@@ -199,16 +199,12 @@ func (v View) Orphans() []*corev1.Pod {
 	}, true)
 }
 
-// Left returns the workload of the other Kind that a former Memcached of the same name has left, or nil: it was deleted with
+// Left returns a workload whose nodes the Service selects, and that a former Memcached of the same name has left, or nil: it was deleted with
 // --cascade=orphan, or a backup was restored.
 func (v View) Left() *Workload {
-	wanted, pods := WorkloadKind(v.Memcached), SelectorLabels(v.Memcached)
-	if wanted == cachev1alpha1.WorkloadDeployment {
-		pods[CopyLabel] = "a"
-	}
-	return WorkloadOf(v.Memcached, pods, v.Children, func(w *Workload) bool {
-		return w.Kind != wanted && w.GetName() == v.Memcached.Name &&
-			metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
+	return findWorkload(v.Children, func(w *Workload) bool {
+		return metav1.GetControllerOfNoCopy(w) == nil && w.GetAnnotations()[AppliedHashAnnotation] != "" && w.Selector[NameLabel] == nodeName &&
+			!slices.ContainsFunc(v.Workloads, func(ours *Workload) bool { return ours != nil && ours.GetUID() == w.GetUID() })
 	})
 }
 

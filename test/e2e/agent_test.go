@@ -22,12 +22,6 @@ func scrape(ctx context.Context, agent string) string {
 	return body
 }
 
-func statusOf(ctx context.Context, url string) int {
-	GinkgoHelper()
-	status, _ := get(ctx, url, "")
-	return status
-}
-
 // takeAllConnections opens connections to a node or a proxy until it refuses one, and keeps them until the spec ends.
 func takeAllConnections(ctx context.Context, address string) (taken []*traffic.Conn) {
 	GinkgoHelper()

@@ -104,14 +104,6 @@ type Hits struct {
 	Errors int
 }
 
-// Ratio returns the share of hits, from 0 to 1.
-func (h Hits) Ratio() float64 {
-	if h.Keys == 0 {
-		return 0
-	}
-	return float64(h.Hits) / float64(h.Keys)
-}
-
 // Read gets the keys with the numbers from 1 to keys. It returns an error only if the context ends. The keys of a
 // server that does not respond count as Errors.
 func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {

@@ -86,20 +86,17 @@ type filler struct {
 	limit time.Duration
 }
 
-// run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends.
+// run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends. That DNS has no address of another copy
+// is no proof that there is none: a Service that was deleted and created again is missing in DNS for some time.
 func (f filler) run(ctx context.Context) {
 	f.settle(ctx)
 	for limit := f.limit; ctx.Err() == nil; limit = math.MaxInt64 { // later attempts need no limit, because the node is already ready
-		result, err := f.once(ctx, limit)
+		result := f.once(ctx, limit)
 		if ctx.Err() != nil {
 			return
 		}
 		f.view.update(func(v *view) { v.status.Fill = &result })
-		switch {
-		case err == nil && result.Reason != "":
-			f.log("not filled: %s", result.Reason)
-			return
-		case err == nil:
+		if result.Reason == "" {
 			f.log("filled from %s in %.1f s: %d items, %d were here already, %d have no place",
 				result.From, result.Seconds, result.Items, result.Present, result.Refused)
 			return
@@ -148,15 +145,15 @@ func (f filler) survey(ctx context.Context) []candidate {
 	return candidates
 }
 
-// once tries the candidates one by one, and gives up after the time limit. If it fails, the result also contains the reasons.
-func (f filler) once(ctx context.Context, limit time.Duration) (protocol.Fill, error) {
+// once tries the candidates one by one, and gives up after the time limit. If it copies from none, the result has the reasons.
+func (f filler) once(ctx context.Context, limit time.Duration) protocol.Fill {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
 	status := protocol.Fill{From: f.options.from(), State: protocol.FillDone}
 	candidates := f.survey(ctx)
 	if len(candidates) == 0 {
 		status.Reason = "there is no other copy: DNS has no address of " + status.From
-		return status, nil
+		return status
 	}
 	unknown := candidates[len(candidates)-1].items < 0
 	var errs []error
@@ -166,13 +163,12 @@ func (f filler) once(ctx context.Context, limit time.Duration) (protocol.Fill, e
 		}
 		result, err := f.copyFrom(ctx, c.address)
 		if err == nil {
-			return result, nil
+			return result
 		}
 		status, errs = result, append(errs, err)
 	}
-	err := errors.Join(errs...)
-	status.From, status.State, status.Reason = f.options.from(), protocol.FillFailed, shortened(steady(err))
-	return status, err
+	status.From, status.State, status.Reason = f.options.from(), protocol.FillFailed, shortened(steady(errors.Join(errs...)))
+	return status
 }
 
 // copyFrom copies the items of the memcached at an address.

@@ -207,7 +207,7 @@ func TestReadyWhileCopying(t *testing.T) {
 	}
 }
 
-// TestNoOtherCopy starts a node whose other copies have no address. While DNS fails, nobody knows that.
+// TestNoOtherCopy starts a node whose other copies have no address. While DNS fails, nobody knows that. Later, one has an address.
 func TestNoOtherCopy(t *testing.T) {
 	t.Parallel()
 	dns := newNameserver(t)
@@ -224,6 +224,8 @@ func TestNoOtherCopy(t *testing.T) {
 	if done := p.fill(protocol.FillDone); !strings.HasSuffix(done.Reason, "no address of b-1.shop.svc, c-1.shop.svc") {
 		t.Errorf("%+v", done)
 	}
+	dns.change(func() { dns.records["b-1.shop.svc."] = "127.0.0.1" })
+	p.fill(protocol.FillFailed) // it has tried again: only this resolver knows the name
 }
 
 func TestNothingToFill(t *testing.T) {

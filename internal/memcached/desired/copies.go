@@ -86,16 +86,11 @@ func (n *node) whole() (_ rollout.Known, words string) {
 		words = fmt.Sprintf("waiting until the node %s has been restarted", n.Name)
 	case n.answer.Fill.Open(), n.justStarted():
 		words = fmt.Sprintf("waiting until the node %s has all items", n.Name)
-	case n.unfilled():
+	case n.answer.Fill != nil && n.answer.Fill.Reason != "":
 		words = fmt.Sprintf("waiting until the node %s has all items, which it gets from %s: %s",
 			n.Name, n.answer.Fill.From, n.answer.Fill.Reason)
 	}
 	return known(words == ""), words
-}
-
-// unfilled reports whether the node serves although it could not copy items.
-func (n *node) unfilled() bool {
-	return n.answer.Fill != nil && n.answer.Fill.State == protocol.FillFailed
 }
 
 // justStarted reports whether the node's parent has not begun to fill the node, of which the kubelet may still say that it is ready.
@@ -129,7 +124,7 @@ func (c *change) observeFill(n *node) (filled bool) {
 		return false
 	case n.answer.Fill.Open() && !n.Ready:
 		fills.Filling = append(fills.Filling, n.Name)
-	case n.unfilled():
+	case n.answer.Fill != nil && n.answer.Fill.State == protocol.FillFailed:
 		fills.Problem = cmp.Or(fills.Problem, &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
 			"the node %s serves without the items of the other copies, and tries again to get them from %s: %s",
 			n.Name, n.answer.Fill.From, n.answer.Fill.Reason)})

@@ -109,7 +109,8 @@ func TestPeers(t *testing.T) {
 		words  string
 	}{
 		"whole":                  {func(*scene) {}, rollout.Yes, ""},
-		"filled":                 {fill(protocol.FillDone), rollout.Yes, ""},
+		"filled":                 {answers(peer, func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillDone} }), rollout.Yes, ""},
+		"found no other copy":    {fill(protocol.FillDone), rollout.No, "which it gets from cache-1: refused"},
 		"being filled":           {fill(protocol.FillCopying), rollout.No, "until the node cache-b-1 has all items"},
 		"a fill that has failed": {fill(protocol.FillFailed), rollout.No, "which it gets from cache-1: refused"},
 		"restarts":               {answers(peer, func(a *memcached.Answer) { a.Restarting = true }), rollout.No, "cache-b-1 has been restarted"},
@@ -179,6 +180,7 @@ func TestRestartOfACopy(t *testing.T) {
 	const at = "2026-11-25T00:00:00Z"
 	s := newScene(t, 1, copies(2))
 	before := targetOf(s.view()).Template
+	s.set.Spec.Template.Annotations[memcached.KubectlRestartedAt] = "2026-11-25T01:30:00+02:00"
 	s.others[0].Spec.Template.Annotations[memcached.KubectlRestartedAt] = at
 	if last := lastRestarts(s.view()).kubectl; last != at || targetOf(s.view()).Template == before {
 		t.Errorf("the restart is %q", last)

@@ -242,7 +242,8 @@ func (f *fleet) observeEntry(n *node) {
 		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
 			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
 		}
-	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments && f.v.Agents.Restart(n.pod) == 0:
+	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments && f.v.Agents.Restart(n.pod) == 0 &&
+		(n.list.Forget == 0 || !f.v.Agents.Pending): // a former leader may not have written that it ordered a restart
 		n.ArgumentsTaken = rollout.Yes // the last status says so
 	case n.entry.Former != nil:
 		n.Use = memoryOf(*n.entry.Former)

@@ -285,6 +285,12 @@ func TestForgetting(t *testing.T) {
 		mustForget(2, 17) // the agent has not been asked since
 		says(0, 0, 18)
 		mustForget(2, 18)
+		s.agents = memcached.AgentReports{Pending: true}
+		clear(s.answers)
+		s.mc.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionFalse, ObservedGeneration: s.mc.Generation}}
+		if _, node := s.observe(2); node.ArgumentsTaken == rollout.Yes {
+			t.Error("the next leader believes that a node has forgotten what it was just told to")
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func lastRestarts(v memcached.View) (last restarts) {
 		}
 		last.restartedAt = max(last.restartedAt, restartedAt)
 		last.replacedAt = max(last.replacedAt, asked.ReplacedAt)
-		last.kubectl = max(last.kubectl, asked.Restarted)
+		last.kubectl = later(last.kubectl, asked.Restarted)
 	}
 	if live := v.Workload; live != nil {
 		if asked, found := memcached.AskedOf(live.Template.Annotations); found {
@@ -162,10 +162,19 @@ func lastRestarts(v memcached.View) (last restarts) {
 	}
 	for _, live := range v.Workloads { // a restart of one copy is one of all
 		if live != nil {
-			last.kubectl = max(last.kubectl, live.Template.Annotations[memcached.KubectlRestartedAt])
+			last.kubectl = later(last.kubectl, live.Template.Annotations[memcached.KubectlRestartedAt])
 		}
 	}
 	return last
+}
+
+// later returns the later of two times as kubectl writes them: in the time zone of its user.
+func later(a, b string) string {
+	at, _ := time.Parse(time.RFC3339, a) // the zero time if a is empty
+	if other, err := time.Parse(time.RFC3339, b); err == nil && other.After(at) {
+		return b
+	}
+	return a
 }
 
 // keepRestart sets spec.restartedAt and spec.replacedAt to their last values if the user has removed them, because a removal is no reason

@@ -61,6 +61,10 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	if f.plan.Rollout.Waits == rollout.WaitMemory {
 		f.plan.Rollout.Words += ". " + f.toReplace()
 	}
+	if steps := plan.Rollout.Steps; f.Kept != "" && len(steps) > 0 { // the eviction was not carried out
+		f.plan.Rollout.Steps, f.plan.Rollout.Waits, f.plan.Rollout.Waiting = nil, rollout.WaitBudget, steps[0].Node
+		f.plan.Rollout.Words = "its eviction is refused: " + f.Kept
+	}
 	f.nodes = slices.Concat(w.Nodes(v.Pods), v.Orphans())
 	f.others = v.Nodes()[len(w.Nodes(v.Pods)):]
 	f.ready = readyNodes(f.nodes) + readyNodes(f.others)

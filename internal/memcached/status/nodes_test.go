@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -219,7 +220,16 @@ func orphanRows(t *testing.T) []statusCase {
 	left := makeDeployment(t, mc, settled)
 	left.OwnerReferences = nil
 	set := []client.Object{makeStatefulSet(t, named, setCounts(3, 3))}
+	other := makeStatefulSet(t, named, func(set *appsv1.StatefulSet) {
+		set.Name, set.UID, set.OwnerReferences, set.Annotations = "cache-b", "b", nil, left.Annotations
+	})
 	return []statusCase{{
+		name: "a copy that was left", mc: named, others: append(set, other), available: "True AsExpected: 4 of 3 nodes are ready",
+		pods: append(setPods(3), setPod(0, func(pod *corev1.Pod) {
+			pod.Name, pod.UID, pod.OwnerReferences[0] = "cache-b-0", "b-0", memcachedtest.Controller("StatefulSet", "cache-b", "b")
+		})),
+		trouble: clients + "cache-b-0. To remove them with what they hold: kubectl delete -n shop statefulset/cache-b",
+	}, {
 		name: "orphans of a former StatefulSet", pods: slices.Concat(makePods(3), orphans), available: "True AsExpected: 10 of 3 nodes are ready",
 		trouble: clients + "cache-0, cache-1, cache-2, cache-3, cache-4 and 2 more. To remove them with what they hold: " +
 			"kubectl delete -n shop pod/cache-0 pod/cache-1 pod/cache-2 pod/cache-3 pod/cache-4",

@@ -102,7 +102,7 @@ func (f *facts) unfinished() (starts, rolls bool) {
 func (f *facts) changeOfStatefulSet() change {
 	plan := f.plan.Rollout
 	starts, rolls := f.unfinished()
-	late := overdue(f.View, plan, f.Kept)
+	late := overdue(f.View, plan)
 	switch {
 	case slices.ContainsFunc(f.Workloads, func(w *memcached.Workload) bool { return w == nil || w.ObservedGeneration == 0 }):
 		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.total), late}
@@ -281,7 +281,7 @@ func restartCommand(mc *cachev1alpha1.Memcached) string {
 
 // overdue returns a message if a change of a StatefulSet has exceeded the progress deadline, else an empty text: Kubernetes applies none.
 // These events count as progress: a pod is created or deleted, a pod changes its readiness, or memcached restarts within its pod.
-func overdue(v memcached.View, plan rollout.Plan, kept string) string {
+func overdue(v memcached.View, plan rollout.Plan) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
 	if !began {
@@ -299,9 +299,6 @@ func overdue(v memcached.View, plan rollout.Plan, kept string) string {
 	message := fmt.Sprintf("No node has come, gone or changed for %d minutes", int(deadline.Minutes()))
 	if now := plan.Now(); now != "" {
 		message += ": " + now
-	}
-	if kept != "" {
-		return message + ", but its eviction is refused: " + kept
 	}
 	if plan.Words == "" {
 		message += fmt.Sprintf("; to see why: kubectl describe statefulset %s -n %s", workload.GetName(), workload.GetNamespace())
