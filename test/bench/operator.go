@@ -37,7 +37,7 @@ const (
 // The limits of the status writes until a Memcached is Ready, for the mean of all Memcacheds and for a single one, and after a change that
 // completes within a short time.
 const (
-	meanStatuses   = 3 // created, in progress, Ready; beside load, the pods of one Memcached become ready in more than one reconcile
+	meanStatuses   = 3 // created, in progress, Ready
 	mostStatuses   = 4
 	changeStatuses = 3
 )
