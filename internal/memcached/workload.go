@@ -199,8 +199,8 @@ func (v View) Orphans() []*corev1.Pod {
 	}, true)
 }
 
-// Left returns a workload whose nodes the Service selects, and that a former Memcached of the same name has left, or nil: it was deleted with
-// --cascade=orphan, or a backup was restored.
+// Left returns a workload that a former Memcached of the same name has left, and whose nodes the Service selects, or nil: it was deleted
+// with --cascade=orphan, or a backup was restored.
 func (v View) Left() *Workload {
 	return findWorkload(v.Children, func(w *Workload) bool {
 		return metav1.GetControllerOfNoCopy(w) == nil && w.GetAnnotations()[AppliedHashAnnotation] != "" && w.Selector[NameLabel] == nodeName &&

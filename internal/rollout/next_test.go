@@ -126,11 +126,7 @@ func TestNext(t *testing.T) {
 			newTemplate, "template; 1 InEffect",
 		},
 		{"a missing node counts", nodes{steady, absent}, newTemplate, "template; 1 StatefulSet"},
-		{
-			"a pod that does not leave",
-			nodes{steady, node(func(n *Node) { n.Pod, n.Slow = Leaving, "it has finalizers" })},
-			newTemplate, "template; 1 StatefulSet (it has finalizers)",
-		},
+		{"no pod comes", nodes{steady, node(func(n *Node) { n.Pod, n.Slow = Leaving, "why" })}, newTemplate, "template; 1 StatefulSet (why)"},
 		{"a node that never was does not", nodes{steady, {}}, newTemplate, "0:Replace template; 1 StatefulSet"},
 		{
 			"what does not run is free, and goes first",

@@ -79,7 +79,7 @@ type Node struct {
 	Failed  Failure
 	Refused Refusal
 
-	// Slow is why the kubelet has not applied the resources yet, if it says so, or what keeps a leaving pod.
+	// Slow is why the kubelet has not applied the resources yet, if it says so, or what may keep a new pod from coming.
 	Slow string
 	// Silent is why the parent did not answer, empty if it was not asked or has answered.
 	Silent string

@@ -86,8 +86,8 @@ type filler struct {
 	limit time.Duration
 }
 
-// run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends. That DNS has no address of another copy
-// is no proof that there is none: a Service that was deleted and created again is missing in DNS for some time.
+// run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends, also if DNS has no address of
+// another copy: somebody may just have deleted the Service, which is then missing in DNS for some time.
 func (f filler) run(ctx context.Context) {
 	f.settle(ctx)
 	for limit := f.limit; ctx.Err() == nil; limit = math.MaxInt64 { // later attempts need no limit, because the node is already ready

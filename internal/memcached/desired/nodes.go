@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -93,9 +92,6 @@ func (f *fleet) observe(n *node) {
 		return
 	}
 	if n.Pod = f.presence(n.pod); n.Pod != rollout.Present {
-		if len(n.pod.Finalizers) > 0 {
-			n.Slow = "the former one has the finalizers " + strings.Join(n.pod.Finalizers, ", ")
-		}
 		return
 	}
 	n.Ready, n.CutOff = memcached.PodReady(n.pod), memcached.CutOff(n.pod)
@@ -121,13 +117,11 @@ const absentTooLong = time.Minute
 // observeAbsent notes since when a pod is missing. The StatefulSet's controller does not say that the API server refuses it, for example
 // because of a quota.
 func (f *fleet) observeAbsent(n *node) {
-	since, found := f.v.Absent[n.Name]
-	if !found {
-		since = f.v.Now
-	}
+	since := cmp.Or(f.v.Absent[n.Name], f.v.Now)
 	f.absent[n.Name] = since
 	if f.wait(max(0, since.Add(absentTooLong).Sub(f.v.Now))) == 0 {
 		n.Failed.Action = rollout.Replace
+		n.Slow = "there has been none for a minute: look for events of the StatefulSet, and for finalizers of the former one"
 	}
 }
 

@@ -316,9 +316,11 @@ func TestNodes(t *testing.T) {
 			memcachedOf(p).Resources = memoryOnly("100Mi")
 		}), want: "Limit 100 AskedLimit 100"},
 
-		"a platform":             {is: node(addsStorage, resized)},
-		"another revision":       {is: node(formerTemplate)},
-		"leaves with finalizers": {is: node(evicted(0), func(p *corev1.Pod) { p.Finalizers = []string{"a", "b"} }), want: "Leaving Slow the former one has the finalizers a, b next 10s"},
+		"a platform":       {is: node(addsStorage, resized)},
+		"another revision": {is: node(formerTemplate)},
+		"none for a minute": {is: func(s *scene) {
+			s.pods, s.absent = s.pods[:2], map[string]time.Time{"cache-2": sceneTime.Add(-time.Minute)}
+		}, want: "Absent Slow there has been none for a minute: look for events of the StatefulSet, and for finalizers of the former one"},
 
 		"an entry in effect": {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Number = 1 })), want: "Assigned"},
 		"an entry for another pod": {is: entry(func(e *protocol.Entry) {

@@ -51,6 +51,16 @@ type facts struct {
 	held []string
 }
 
+// explain adds what the plan does not know: the command that replaces nodes, and that an eviction was refused.
+func (f *facts) explain(plan *rollout.Plan) {
+	if plan.Waits == rollout.WaitMemory {
+		plan.Words += ". " + f.toReplace()
+	}
+	if len(plan.Steps) > 0 && f.Kept != "" {
+		plan.Waits, plan.Waiting, plan.Words, plan.Steps = rollout.WaitBudget, plan.Steps[0].Node, "its eviction is refused: "+f.Kept, nil
+	}
+}
+
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) *facts {
 	v := before.After(written.Objects)
 	mc, w := v.Memcached, v.Workload
@@ -58,13 +68,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 		plan.Effect = memcached.ReplacesPod
 	}
 	f := &facts{View: v, Written: written, plan: plan, size: mc.Spec.Size, total: mc.Spec.Size * int32(len(v.Workloads))} //nolint:gosec // 3
-	if f.plan.Rollout.Waits == rollout.WaitMemory {
-		f.plan.Rollout.Words += ". " + f.toReplace()
-	}
-	if steps := plan.Rollout.Steps; f.Kept != "" && len(steps) > 0 { // the eviction was not carried out
-		f.plan.Rollout.Steps, f.plan.Rollout.Waits, f.plan.Rollout.Waiting = nil, rollout.WaitBudget, steps[0].Node
-		f.plan.Rollout.Words = "its eviction is refused: " + f.Kept
-	}
+	f.explain(&f.plan.Rollout)
 	f.nodes = slices.Concat(w.Nodes(v.Pods), v.Orphans())
 	f.others = v.Nodes()[len(w.Nodes(v.Pods)):]
 	f.ready = readyNodes(f.nodes) + readyNodes(f.others)
