@@ -36,8 +36,11 @@ var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 			"--index-image", mirrored(opmImage))
 		untilInstalled(ctx, namespace, version)
 
-		By("creating the sample")
-		k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", "config/samples/cache_v1alpha1_memcached.yaml")
+		By("creating the sample, when Kubernetes' garbage collector has found the new kind, for which it looks every 30 seconds")
+		const sample = "config/samples/cache_v1alpha1_memcached.yaml"
+		k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", sample)
+		k8s.Kubectl(ctx, "delete", "--namespace", namespace, "--filename", sample, "--cascade=foreground", "--timeout=1m")
+		k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", sample)
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-sample"}}
 		k8s.UntilReady(ctx, mc)
 		k8s.MustServe(ctx, mc, 1000)
