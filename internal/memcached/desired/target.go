@@ -168,13 +168,13 @@ func lastRestarts(v memcached.View) (last restarts) {
 	return last
 }
 
-// later returns the later of two times as kubectl writes them: in the time zone of its user.
+// later returns the later of two times as kubectl writes them: in the time zone of its user. Other texts are no times: the first counts.
 func later(a, b string) string {
 	at, _ := time.Parse(time.RFC3339, a) // the zero time if a is empty
 	if other, err := time.Parse(time.RFC3339, b); err == nil && other.After(at) {
 		return b
 	}
-	return a
+	return cmp.Or(a, b)
 }
 
 // keepRestart sets spec.restartedAt and spec.replacedAt to their last values if the user has removed them, because a removal is no reason
