@@ -133,7 +133,7 @@ type MemcachedNetworkPolicy struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) != (has(self.podSelector) || has(self.namespaceSelector))",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
 
@@ -142,7 +142,7 @@ type MemcachedNetworkPolicy struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) != (has(self.podSelector) || has(self.namespaceSelector))",message="spec.networkPolicy.metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Metrics from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MetricsFrom []networkingv1.NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
