@@ -35,14 +35,6 @@ func restart(ctx context.Context, pod *corev1.Pod) {
 	setReady(ctx, pod, corev1.ConditionTrue)
 }
 
-// canResize reports whether the API server has the subresource that changes the resources of pods.
-func canResize() bool {
-	GinkgoHelper()
-	minor, err := testenv.MinorOf(config)
-	Expect(err).NotTo(HaveOccurred())
-	return minor >= testenv.ResizeSince
-}
-
 var _ = Describe("Pods that change in place", func() {
 	var o *operator
 	var mc *cachev1alpha1.Memcached
@@ -128,7 +120,9 @@ var _ = Describe("Pods that change in place", func() {
 	})
 
 	needsResize := func() {
-		if !canResize() {
+		minor, err := testenv.MinorOf(config)
+		Expect(err).NotTo(HaveOccurred())
+		if minor < testenv.ResizeSince {
 			Skip("this version of Kubernetes cannot change the resources of pods: see what replaces them")
 		}
 	}
@@ -171,11 +165,7 @@ var _ = Describe("Pods that change in place", func() {
 	DescribeTable("are replaced if the API server can never change their resources", func(ctx SpecContext, err error) {
 		change(ctx, mc, more)
 		refusing(true, err)
-		if canResize() {
-			o.moves(ctx, mc, writePod, writePod, writeStatus)
-		} else {
-			o.moves(ctx, mc, writePod, writeResize+" (404)", writePod, writeStatus)
-		}
+		o.moves(ctx, mc, writePod, writePod, writeStatus)
 		Expect(askedOf(podOf(ctx, mc, "cache-2"))).To(And(HaveField("Refused.Forever", true), HaveField("Former", BeNil())))
 		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
 		observeSet(ctx, mc)
