@@ -129,6 +129,7 @@ var _ = Describe("A Memcached with copies", Label("copies"), func() {
 		Expect(names(ctx, mc)).To(HaveLen(6))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("its eviction is refused: The disruption budget cache needs 5 healthy pods"))
+		Expect(o.Reconcile(ctx, request(mc))).To(HaveField("RequeueAfter", 15*time.Second))
 		o.wait(11 * time.Minute)
 		result, err := o.Reconcile(ctx, request(mc))
 		Expect(err).NotTo(HaveOccurred())
