@@ -232,7 +232,7 @@ func TestManager(t *testing.T) {
 		g.Eventually(statusOf(t, "http://"+address+"/healthz"), "60s").Should(Equal(http.StatusOK), blind.output)
 		g.Eventually(blind.output, "60s").Should(ContainSubstring("forbidden"))
 		g.Expect(statusOf(t, "http://"+address+"/readyz")()).To(Equal(http.StatusInternalServerError))
-		g.Expect(blind.output()).To(ContainSubstring("has not delivered what exists"), "the log names the watch")
+		g.Eventually(blind.output, "60s").Should(ContainSubstring("has not delivered what exists"), "the log names the watch")
 		g.Expect(blind.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		ended := make(chan error, 1)
 		go func() { ended <- blind.Wait() }()
