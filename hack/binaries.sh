@@ -109,7 +109,7 @@ provide() {
 }
 
 if [[ $# -eq 0 ]]; then
-	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kwok
+	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok
 fi
 declare -A commands=()
 for command in "$@"; do

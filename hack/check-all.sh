@@ -24,6 +24,7 @@ computing() {
 	check faults make test-faults "${faults[@]}"
 	check counts make bench BENCH_FLAGS="-only requests"
 	check chart make test-chart
+	check simulated env SIMULATED=1 DEMO_EXIT=1 make demo
 	if [[ ${#specs[@]} -gt 0 ]]; then return; fi
 	check compatibility make test-compatibility
 	check platforms make build-platforms

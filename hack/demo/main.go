@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Demo shows in the terminal what the operator does, on the cluster of KUBECONFIG: it runs kubectl as a user would, waits until the
-// cluster has reacted, and then leaves the cluster to the user until Ctrl-C. make demo starts the cluster and stops it.
+// cluster has reacted, and then leaves the cluster to the user until Ctrl-C. make demo starts the cluster and stops it. With -simulated,
+// Demo starts and stops a simulated cluster itself, and tells a shorter story.
 //
 // If a step does not succeed in time, the demo fails and reports why. With DEMO_EXIT=1, it ends after the story.
 package main
@@ -36,7 +37,7 @@ kubectl get memc --watch
 kubectl scale memc memcached-sample --replicas 4
 kubectl describe memc memcached-sample
 kubectl explain memc.spec
-` + operatorLogs
+`
 
 func main() { os.Exit(status()) }
 
@@ -46,9 +47,15 @@ func status() int {
 	exit := os.Getenv("DEMO_EXIT") == "1"
 	image := flag.String("image", "", "the operator's image")
 	cluster := flag.String("cluster", "", "the name of the local cluster, for what users are told to type")
+	onSimulated := flag.Bool("simulated", false, "start a simulated cluster")
 	flag.Parse()
-	d := &demo{out: newNarrator(os.Stdout, !exit), image: *image}
-	err := d.run(ctx)
+	d := &demo{out: newNarrator(os.Stdout, !exit), image: *image, exit: exit, logs: operatorLogs}
+	var err error
+	if *onSimulated {
+		err = d.onSimulatedNodes(ctx)
+	} else {
+		err = d.tell(ctx, d.story(), "make cluster-exec CLUSTER="+*cluster+" CMD=bash     # a shell in which all of this works:")
+	}
 	switch {
 	case ctx.Err() != nil && exit:
 		d.out.title("Interrupted before the end of the story.")
@@ -58,16 +65,13 @@ func status() int {
 	case err != nil:
 		d.out.title("The demo failed: " + err.Error())
 		return failed
-	case !exit:
-		d.out.title("That was the story. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
-		d.out.block("make cluster-exec CLUSTER=" + *cluster + " CMD=bash     # a shell in which all of this works:" + suggestions)
-		<-ctx.Done()
 	}
 	return succeeded
 }
 
-// run tells the story. If a chapter fails, it shows what helps to find out why.
-func (d *demo) run(ctx context.Context) error {
+// tell tells a story on the cluster of KUBECONFIG, and leaves the cluster to the user. shell is the command to begin with. If a chapter
+// fails, tell shows what helps to find out why.
+func (d *demo) tell(ctx context.Context, story []chapter, shell string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -75,7 +79,6 @@ func (d *demo) run(ctx context.Context) error {
 	if d.k8s, err = apiclient.New(config); err != nil {
 		return err
 	}
-	story := d.story()
 	for i, chapter := range story {
 		d.out.title(fmt.Sprintf("%d/%d %s", i+1, len(story), chapter.title))
 		for _, step := range chapter.steps {
@@ -87,6 +90,11 @@ func (d *demo) run(ctx context.Context) error {
 			}
 		}
 	}
+	if !d.exit {
+		d.out.title("That was the story. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
+		d.out.block(shell + suggestions + d.logs)
+		<-ctx.Done()
+	}
 	return nil
 }
 
@@ -95,7 +103,7 @@ func (d *demo) report(ctx context.Context) {
 	defer cancel()
 	d.out.title("A step did not come true. This is what there is:")
 	for _, command := range []string{
-		"kubectl get statefulset,deployment,pods -o wide", "kubectl get events", "kubectl describe memc", operatorLogs + " --tail 30",
+		"kubectl get statefulset,deployment,pods -o wide", "kubectl get events", "kubectl describe memc", d.logs + " | tail --lines 30",
 	} {
 		if err := d.shell(command)(ctx); err != nil {
 			d.out.block(err.Error())

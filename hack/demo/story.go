@@ -55,7 +55,10 @@ END`
 type demo struct {
 	out   *narrator
 	image string
-	k8s   client.Client
+	// exit means that the demo ends after the story. logs is the command that shows the operator's log.
+	exit bool
+	logs string
+	k8s  client.Client
 	// mc is the cache of the chapter as it was last read.
 	mc *cachev1alpha1.Memcached
 }

@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,13 +28,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/test/apiclient"
-	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/operator"
 	"github.com/example/memcached-operator/test/simulated"
 )
@@ -103,23 +100,14 @@ func onTestbed(measure func(*bench, context.Context, *testbed)) func(context.Con
 	}
 }
 
-// prepare creates the CustomResourceDefinitions, and the operator's namespace and roles. It creates no admission policies. It runs as
-// soon as the API server is ready.
+// prepare installs the operator, without its process, as soon as the API server is ready.
 func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error {
+	if _, err := operator.Install(ctx, cluster, measured); err != nil {
+		return err
+	}
 	var err error
-	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
-		return err
-	}
-	_, err = envtest.InstallCRDs(cluster.Config, envtest.CRDInstallOptions{Paths: []string{crd.File}, ErrorIfPathMissing: true})
-	if err != nil {
-		return err
-	}
-	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: measured}
-	return errors.Join(
-		t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operator.Namespace}}),
-		operator.Permit(ctx, t.k8s, operator.RoleFile, group),
-		operator.PermitIn(ctx, t.k8s, operator.Namespace, "config/rbac/leader_election_role.yaml", group),
-	)
+	t.k8s, err = apiclient.New(cluster.Config)
+	return err
 }
 
 // replica is a process of the operator that has its own user name.

@@ -6,6 +6,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/simulated"
@@ -23,7 +25,6 @@ import (
 const (
 	Binary      = "bin/manager"
 	ManagerFile = "config/manager/manager.yaml"
-	RoleFile    = "config/rbac/role.yaml"
 )
 
 // Namespace is where config/default installs the operator.
@@ -46,10 +47,11 @@ type Operator struct {
 // Start starts the operator with a kubeconfig file, and does not wait until the operator is ready. args and env are added to the
 // arguments and environment variables in config/manager.
 func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
-	health, err := FreeAddress()
+	port, err := simulated.FreePort()
 	if err != nil {
 		return nil, err
 	}
+	health := fmt.Sprintf("127.0.0.1:%d", port)
 	manager, err := Container()
 	if err != nil {
 		return nil, err
@@ -92,9 +94,14 @@ func (o *Operator) Stop() error { return o.Process.Stop(grace) }
 
 // Container returns the container of the operator in config/manager.
 func Container() (*corev1.Container, error) {
-	deployment := &appsv1.Deployment{}
-	if err := read(ManagerFile, deployment); err != nil {
+	content, err := os.ReadFile(ManagerFile)
+	if err != nil {
 		return nil, err
+	}
+	documents := bytes.Split(content, []byte("\n---\n")) // the last one is the Deployment
+	deployment := &appsv1.Deployment{}
+	if err := yaml.UnmarshalStrict(documents[len(documents)-1], deployment); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ManagerFile, err)
 	}
 	return &deployment.Spec.Template.Spec.Containers[0], nil
 }
@@ -111,10 +118,4 @@ func DefaultImage() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s names no memcached image", ManagerFile)
-}
-
-// FreeAddress returns an unused TCP address, host and port, of the loopback interface.
-func FreeAddress() (string, error) {
-	port, err := simulated.FreePort()
-	return fmt.Sprintf("127.0.0.1:%d", port), err
 }
