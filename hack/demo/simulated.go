@@ -40,15 +40,12 @@ func (d *demo) simulatedStory() []chapter {
 
 // onSimulatedNodes tells the simulated story on a cluster that it starts and stops.
 func (d *demo) onSimulatedNodes(ctx context.Context) (err error) {
-	const users = "operators"
-	admin := ""
-	cluster, err := simulated.Start(ctx, simulated.Options{
-		BinaryDir: "bin/kubernetes", Nodes: 3,
-		Prepare: func(ctx context.Context, cluster *simulated.Cluster) (err error) {
-			admin, err = operator.Install(ctx, cluster, users)
-			return err
-		},
-	})
+	admin, users := "", "operators"
+	install := func(ctx context.Context, cluster *simulated.Cluster) (err error) {
+		admin, err = operator.Install(ctx, cluster, users)
+		return err
+	}
+	cluster, err := simulated.Start(ctx, simulated.Options{BinaryDir: "bin/kubernetes", Nodes: 3, Prepare: install})
 	if err != nil {
 		return err
 	}
