@@ -54,7 +54,7 @@ func (d *demo) onSimulatedNodes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o, err := operator.Start(cluster, kubeconfig, "operator", []string{"--leader-election-namespace=" + operator.Namespace}, nil)
+	o, err := operator.Start(cluster, kubeconfig, "operator")
 	if err != nil {
 		return err
 	}

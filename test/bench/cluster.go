@@ -123,7 +123,7 @@ type replica struct {
 func (t *testbed) startOperator(ctx context.Context) *replica {
 	o := &replica{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
 	kubeconfig := must(t.cluster.KubeconfigFile(o.user, measured, serviceAccounts))
-	o.Operator = must(operator.Start(t.cluster, kubeconfig, o.user, []string{"--leader-election-namespace=" + operator.Namespace}, nil))
+	o.Operator = must(operator.Start(t.cluster, kubeconfig, o.user))
 	t.operators = append(t.operators, o)
 	go func() {
 		if err := o.Err(); !o.stopping.Load() {

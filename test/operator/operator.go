@@ -44,9 +44,8 @@ type Operator struct {
 	health string
 }
 
-// Start starts the operator with a kubeconfig file, and does not wait until the operator is ready. args and env are added to the
-// arguments and environment variables in config/manager.
-func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
+// Start starts the operator with a kubeconfig file, and does not wait until the operator is ready.
+func Start(cluster *simulated.Cluster, kubeconfig, name string) (*Operator, error) {
 	port, err := simulated.FreePort()
 	if err != nil {
 		return nil, err
@@ -68,8 +67,8 @@ func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []stri
 	p, err := process.Start(process.Spec{
 		Name:    name,
 		Path:    binary,
-		Args:    append(append(manager.Args, "--health-probe-bind-address="+health), args...),
-		Env:     append(variables, env...),
+		Args:    append(manager.Args, "--health-probe-bind-address="+health, "--leader-election-namespace="+Namespace),
+		Env:     variables,
 		Dir:     cluster.Dir(),
 		LogFile: LogFile(cluster, name),
 	})
