@@ -31,9 +31,8 @@ $(foreach name,VERSION IMG AGENT_IMG IMAGE_TAG_BASE,$(if $(filter command enviro
 	$(if $(findstring $$,$(value $(name))),$(error $(name) contains a $$, which make would expand: give the value itself))))
 export IMG VERSION
 
-# The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 means 1.37.x.
-ENVTEST_K8S_VERSION ?= $(shell awk '$$1 == "k8s.io/api" { split($$2, v, "."); print "1." v[2] ".x"; exit }' go.mod)
-export ENVTEST_K8S_VERSION
+# Another version of Kubernetes for the API server of the tests than that of hack/kubernetes/go.mod, such as 1.33.x.
+export ENVTEST_K8S_VERSION ?=
 # The oldest supported version of Kubernetes. test-compatibility uses it, unless K8S_VERSION names another version.
 OLDEST_K8S_VERSION ?= 1.30.14
 K8S_VERSION ?= $(OLDEST_K8S_VERSION)
@@ -45,23 +44,21 @@ LOCALBIN ?= $(CURDIR)/bin
 KUBECTL ?= kubectl
 CONTROLLER_TOOLS_VERSION ?= v0.23.0
 KUSTOMIZE_VERSION ?= v5.8.2
-ENVTEST_VERSION ?= v0.25.1
 GOLANGCI_LINT_VERSION ?= v2.15.0
 CRD_REF_DOCS_VERSION ?= v0.3.0
 CONTROLLER_GEN ?= $(LOCALBIN)/controller-gen-$(CONTROLLER_TOOLS_VERSION)
 KUSTOMIZE ?= $(LOCALBIN)/kustomize-$(KUSTOMIZE_VERSION)
-ENVTEST ?= $(LOCALBIN)/setup-envtest-$(ENVTEST_VERSION)
 GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
-export ENVTEST LOCALBIN
 # The folder in which all checkouts of a user share the commands that only tests and generators need. The names in it contain all that
 # determines a command, such as its version.
 export BINARIES_CACHE ?= $(HOME)/.cache/memcached-operator
 
-# All builds and tests but test-race use the same flags, so that the operator, its tests, the tools and the control plane
-# of the tests share compiled packages.
+# All builds and tests but test-race use the same flags, so that the operator, its tests, the tools and the clusters of the tests share
+# compiled packages. Without debug information, these compile faster.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
+go-flags = -trimpath -gcflags=all=-dwarf=false
+export GOFLAGS := $(strip $(filter-out $(go-flags),$(shell go env GOFLAGS 2>/dev/null)) $(go-flags))
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -o errexit -o nounset -o pipefail -c
@@ -118,7 +115,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk opm ## Check
 ##@ Develop: tests
 
 # envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
-with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
+with-envtest = assets=$$(hack/apiserver.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
@@ -127,7 +124,7 @@ test: ## Run every unit and envtest suite.
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 
 .PHONY: test-alerts
-test-alerts: ## Test the alerts with promtool, which the first run compiles in some minutes.
+test-alerts: ## Test the alerts with promtool.
 	@hack/alerts.sh
 
 # The packages with goroutines of their own.
@@ -146,8 +143,14 @@ test-compatibility: ENVTEST_K8S_VERSION = $(K8S_VERSION)
 test-compatibility: ## Run the suites about the API server with the oldest supported Kubernetes, or with K8S_VERSION=1.33.x.
 	@unset KUBEBUILDER_ASSETS; $(with-envtest) go test -timeout 30m $(TEST_FLAGS) $(compatibility-suites)
 
-# The suites that run in a cluster are compiled beforehand, because its network namespace cannot reach a module proxy.
-compile-tests = go test -c
+# How many scenarios run at the same time (they spend most of their time waiting), and which, such as FAULT_SCENARIOS="create|scale-.*".
+FAULTS_PARALLEL ?= 12
+FAULT_SCENARIOS ?=
+
+.PHONY: test-faults
+test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
+	@$(with-envtest) go test -tags faults -count=1 -timeout 2h -parallel $(FAULTS_PARALLEL) \
+		$(if $(FAULT_SCENARIOS),-run "TestSweep/^($(FAULT_SCENARIOS))\$$") $(TEST_FLAGS) ./test/faults
 
 ##@ Develop: build and run
 
@@ -253,45 +256,22 @@ undeploy-all: check-kubectl check-img check-caches $(KUSTOMIZE) ## Delete everyt
 
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
-include test/faults/faults.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include test/bench/bench.mk
 
-# Tools are built when they are needed.
-
-.PHONY: controller-gen
-controller-gen: $(CONTROLLER_GEN)
-$(CONTROLLER_GEN):
-	$(call go-install,sigs.k8s.io/controller-tools/cmd/controller-gen,$(CONTROLLER_TOOLS_VERSION))
-
+# Tools are built when they are needed: if BINARIES_CACHE lacks a tool, the rule first builds it there. mv makes it appear in the cache only
+# when it is complete.
 .PHONY: kustomize
 kustomize: $(KUSTOMIZE)
-$(KUSTOMIZE):
-	$(call go-install,sigs.k8s.io/kustomize/kustomize/v5,$(KUSTOMIZE_VERSION))
-
-.PHONY: setup-envtest
-setup-envtest: $(ENVTEST)
-$(ENVTEST):
-	$(call go-install,sigs.k8s.io/controller-runtime/tools/setup-envtest,$(ENVTEST_VERSION))
-
-.PHONY: golangci-lint
-golangci-lint: $(GOLANGCI_LINT)
-$(GOLANGCI_LINT):
-	$(call go-install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
-
-.PHONY: crd-ref-docs
-crd-ref-docs: $(CRD_REF_DOCS)
-$(CRD_REF_DOCS):
-	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
-
-# go-install copies the command of package $(1) at version $(2) from BINARIES_CACHE to the target of the rule. If the cache lacks the
-# command, go-install first builds it. mv makes the command appear in the cache only when it is complete.
-define go-install
-@mkdir -p "$(@D)" "$(BINARIES_CACHE)" && cached="$(BINARIES_CACHE)/$(@F)-$$(go env GOVERSION)" && if [[ ! -x "$$cached" ]]; then \
-echo "Building $(1)@$(2)" && tmp=$$(mktemp -d "$(BINARIES_CACHE)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
-GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$$cached"; fi && touch "$$cached" && cp "$$cached" "$@"
-endef
+$(CONTROLLER_GEN): package = sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_TOOLS_VERSION)
+$(KUSTOMIZE): package = sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
+$(GOLANGCI_LINT): package = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+$(CRD_REF_DOCS): package = github.com/elastic/crd-ref-docs@$(CRD_REF_DOCS_VERSION)
+$(CONTROLLER_GEN) $(KUSTOMIZE) $(GOLANGCI_LINT) $(CRD_REF_DOCS):
+	@mkdir -p "$(@D)" "$(BINARIES_CACHE)" && cached="$(BINARIES_CACHE)/$(@F)-$$(go env GOVERSION)" && if [[ ! -x "$$cached" ]]; then \
+	echo "Building $(package)" && tmp=$$(mktemp -d "$(BINARIES_CACHE)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
+	GOBIN="$$tmp" go install "$(package)" && mv "$$tmp"/* "$$cached"; fi && touch "$$cached" && cp "$$cached" "$@"
 
 # Each check explains in one sentence what is wrong and what to do.
 .PHONY: check-version check-img check-placeholder check-container-tool check-caches check-kubectl

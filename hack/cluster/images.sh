@@ -71,7 +71,8 @@ build_operators() {
 	build_image "${build_standin}" "${base}" "${context}" --file - <<-'END'
 		FROM scratch
 		COPY busybox /bin/sh
-		ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOCACHE=/cache GOPROXY=off GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+		ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOCACHE=/cache GOPROXY=off GOTOOLCHAIN=local GOGC=400 GOMEMLIMIT=1GiB \
+			GOFLAGS="-buildvcs=false -gcflags=all=-dwarf=false"
 		WORKDIR /tmp
 	END
 	build_image "${base_standin}" "${base}" "${context}" --file - <<-'END'
