@@ -2,15 +2,20 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds kube-apiserver in another version than hack/kubernetes/go.mod pins, once for each version. The script adds links to the etcd
-# and kubectl in bin/kubernetes, and prints the directory of all three:
-#   hack/apiserver.sh 1.30.14
-#   hack/apiserver.sh 1.30.x       the last patch release, or one that has been built before
+# Prints the directory with the etcd, kube-apiserver and kubectl that the tests start, and provides them if necessary. It is
+# KUBEBUILDER_ASSETS, if that is set. If ENVTEST_K8S_VERSION is set, the API server has that version, which is built once:
+#   1.30.14
+#   1.30.x       the last patch release, or one that has been built before
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-version=$1
 
-for built in bin/kubernetes-${version/%x/*}/kube-apiserver; do
+if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
+	echo "${KUBEBUILDER_ASSETS}"
+	exit
+fi
+version=${ENVTEST_K8S_VERSION:-}
+if [[ -n "${version}" ]]; then hack/binaries.sh etcd kubectl >&2; else hack/binaries.sh etcd kube-apiserver kubectl >&2; fi
+for built in bin/kubernetes${version:+-${version/%x/*}}/kube-apiserver; do
 	if [[ -x "${built}" ]]; then
 		dirname "${PWD}/${built}"
 		exit
@@ -22,7 +27,6 @@ if [[ "${version}" == *.x ]]; then
 	version=$(grep -x "v${version%x}[0-9]*" <<<"${releases}" | tail -n 1)
 	version=${version#v}
 fi
-hack/binaries.sh etcd kubectl >&2
 out=${PWD}/bin/kubernetes-${version}
 mkdir -p "${out}"
 ln -sf ../kubernetes/etcd ../kubernetes/kubectl "${out}"
@@ -43,5 +47,5 @@ pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"G
 variable=k8s.io/component-base/version
 minor=${version#1.}
 ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
-CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -ldflags "${ldflags}" -o "${out}" k8s.io/kubernetes/cmd/kube-apiserver >&2
+CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -gcflags "all=-l -dwarf=false" -ldflags "${ldflags}" -o "${out}" k8s.io/kubernetes/cmd/kube-apiserver >&2
 echo "${out}"

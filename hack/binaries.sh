@@ -2,10 +2,12 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
+# Provides the commands of a Kubernetes cluster in bin/kubernetes:
 #   hack/binaries.sh [etcd | kube-apiserver | kubelet | coredns | ...]...
-# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. All checkouts of this user
-# share a cache of the results, which drops results that no build has used for 30 days.
+# Without arguments, it provides what the simulated cluster needs. It downloads what kubernetes/published.sha256 pins, and compiles the
+# others, and what cannot be downloaded, from pinned modules. It skips commands that are up to date. All checkouts of this user share a
+# cache of the results, which drops results that nothing has used for 30 days. BINARIES_MIRROR is the URL of a folder with the published
+# archives, such as BINARIES_MIRROR=http://mirror/ for http://mirror/dl.k8s.io/...
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 mkdir -p ../bin/kubernetes
@@ -14,7 +16,7 @@ cache=${BINARIES_CACHE:-${HOME}/.cache/memcached-operator}
 mkdir -p "${cache}"
 find "${cache}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 
-# Prints what pins a command, and the command's package. It is a folder with a module, or a module and its version.
+# Prints the folder with the module that pins a command, and the command's package.
 source_of() {
 	case $1 in
 	etcd) echo kubernetes go.etcd.io/etcd/server/v3 ;;
@@ -29,10 +31,10 @@ source_of() {
 	scorecard-test) echo olm github.com/operator-framework/operator-sdk/images/scorecard-test ;;
 	grpc_health_probe) echo olm github.com/grpc-ecosystem/grpc-health-probe ;;
 	helm) echo helm helm.sh/helm/v4/cmd/helm ;;
-	promtool) echo github.com/prometheus/prometheus@v0.316.0 ./cmd/promtool ;;
 	*) echo "unknown command $1" >&2 && return 1 ;;
 	esac
 }
+package_of() { source_of "$1" | cut --delimiter=" " --fields=2; }
 
 # version_in FOLDER MODULE prints the version of a module that a folder pins.
 version_in() { awk -v module="$2" '$1 == module { print $2; exit }' "$1/go.mod"; }
@@ -46,19 +48,11 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# Without inlining and debug information, packages of Kubernetes that nothing else uses compile faster.
-gcflags="k8s.io/kubernetes/...=-l -dwarf=false"
-# These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
-tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
-
-# Prints the folder in which to build a command that $1 pins. Prometheus is built in its own module, because its go.sum contains the
-# modules of all clouds.
-folder_of() {
-	case $1 in
-	*@*) go mod download -json "$1" | awk -F '"' '$2 == "Dir" { print $4 }' ;;
-	*) echo "$1" ;;
-	esac
-}
+# The first flags are those of the Makefile, so that packages that the operator uses as well are compiled once. Without inlining, packages
+# of Kubernetes that nothing else uses compile faster.
+gcflags=(-gcflags all=-dwarf=false -gcflags "k8s.io/kubernetes/...=-l -dwarf=false")
+# This tag checks image signatures with Go code instead of a C library.
+tags=containers_image_openpgp
 
 # Counts the packages in the output of go build -v: on a terminal in one line, otherwise after each 200 packages. Other lines are printed.
 progress='
@@ -73,30 +67,58 @@ build() {
 	local total
 	GOTMPDIR=$(mktemp -d "$2/.build.XXXXXX") # on this file system, go moves commands to the folder, which is atomic
 	trap 'rm -rf "${GOTMPDIR}"' EXIT
-	cd "$(folder_of "$1")"
+	cd "$1"
 	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
+	export GOGC=400 GOMEMLIMIT=1GiB # the compiler spends less time on collecting garbage
 	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
-	go build -v -trimpath -tags "${tags}" -gcflags "${gcflags}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
+	go build -v -trimpath -tags "${tags}" "${gcflags[@]}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
 		awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
 }
 
+# download FOLDER takes the missing commands of the array "built" out of the published archives that have them. It stops when an archive
+# cannot be downloaded, or is not the pinned one.
+download() (
+	tmp=$(mktemp -d "$1/.download.XXXXXX")
+	trap 'rm -rf "${tmp}"' EXIT
+	progress=--silent
+	[[ ! -t 1 ]] || progress=--progress-bar
+	grep -- "-$(go env GOOS)-$(go env GOARCH)[.]" kubernetes/published.sha256 | while read -r checksum address contents; do
+		wanted=()
+		for command in ${contents}; do
+			if [[ -n "${built[${command}]:-}" && ! -x "${built[${command}]}" ]]; then wanted+=("${command}"); fi
+		done
+		if [[ ${#wanted[@]} -eq 0 ]]; then continue; fi
+		address=${BINARIES_MIRROR:-https://}${address}
+		echo "Downloading ${wanted[*]} from ${address}"
+		curl --fail --location --show-error "${progress}" --connect-timeout 5 --output "${tmp}/archive" "${address}" || exit
+		if ! sha256sum --check --status <<<"${checksum}  ${tmp}/archive"; then
+			echo "This is not the archive that hack/kubernetes/published.sha256 pins. It is not used." >&2
+			exit 1
+		fi
+		tar --extract --file "${tmp}/archive" --directory "${tmp}" --transform 's|.*/||' --wildcards "${wanted[@]/#/*/}" || exit
+		for command in "${wanted[@]}"; do mv "${tmp}/${command}" "${built[${command}]}"; done
+	done
+)
+
 # provide MODULE COMMAND... provides commands of a module in bin/kubernetes.
 provide() {
-	local module=$1 sources=(binaries.sh kubernetes/coredns/*.go) command package fingerprint folder packages=()
+	local module=$1 sources=(binaries.sh kubernetes/published.sha256 kubernetes/coredns/*.go "$1"/go.*) command package fingerprint folder missing=() packages=()
 	local -A built=()
-	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
 	fingerprint=$( (echo "${module}" && cat "${sources[@]}" && go version) | cksum | tr " " -)
 	folder=${cache}/${fingerprint}
 	mkdir -p "${folder}" && touch "${folder}"
 	exec {lock}>"${folder}/.lock" && flock "${lock}" # two suites may need the same commands at the same time
 	for command in "${@:2}"; do
 		if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprint}" ]]; then continue; fi
-		package=$(source_of "${command}" | cut --delimiter=" " --fields=2)
+		package=$(package_of "${command}")
 		built[${command}]=${folder}/$(basename "${package%/v[0-9]}")
-		[[ -x "${built[${command}]}" ]] || packages+=("${package}")
+	done
+	download "${folder}" || true
+	for command in "${!built[@]}"; do
+		[[ -x "${built[${command}]}" ]] || { missing+=("${command}") && packages+=("$(package_of "${command}")"); }
 	done
 	if [[ ${#packages[@]} -gt 0 ]]; then
-		echo "Building ${!built[*]}: the first build takes minutes, later ones take seconds."
+		echo "Building ${missing[*]}: the first build takes minutes, later ones take seconds."
 		SECONDS=0
 		(build "${module}" "${folder}" "${packages[@]}")
 		echo "  built in ${SECONDS} s."

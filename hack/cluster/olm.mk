@@ -23,4 +23,4 @@ test-olm: bin/olm.test ## Test the OLM package on its own local cluster: install
 
 .PHONY: bin/olm.test
 bin/olm.test:
-	@$(compile-tests) -tags olm -o $@ ./test/olm
+	@go test -c -tags olm -o $@ ./test/olm

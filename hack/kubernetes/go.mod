@@ -16,7 +16,7 @@ tool (
 	sigs.k8s.io/metrics-server/cmd/metrics-server
 )
 
-// What is built: the versions to raise when Kubernetes is raised.
+// What is built: the versions to raise when Kubernetes is raised, with those in published.sha256.
 require (
 	github.com/coredns/coredns v1.15.0
 	go.etcd.io/etcd/server/v3 v3.7.3 // indirect
