@@ -58,7 +58,7 @@ export BINARIES_CACHE ?= $(HOME)/.cache/memcached-operator
 # compiled packages. Without debug information, these compile faster.
 export CGO_ENABLED := 0
 go-flags = -trimpath -gcflags=all=-dwarf=false
-export GOFLAGS := $(strip $(filter-out $(go-flags),$(shell go env GOFLAGS 2>/dev/null)) $(go-flags))
+export GOFLAGS := $(go-flags) $(filter-out $(go-flags),$(shell go env GOFLAGS 2>/dev/null))
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -o errexit -o nounset -o pipefail -c
@@ -143,13 +143,12 @@ test-compatibility: ENVTEST_K8S_VERSION = $(K8S_VERSION)
 test-compatibility: ## Run the suites about the API server with the oldest supported Kubernetes, or with K8S_VERSION=1.33.x.
 	@unset KUBEBUILDER_ASSETS; $(with-envtest) go test -timeout 30m $(TEST_FLAGS) $(compatibility-suites)
 
-# How many scenarios run at the same time (they spend most of their time waiting), and which, such as FAULT_SCENARIOS="create|scale-.*".
-FAULTS_PARALLEL ?= 12
+# The scenarios that test-faults runs, such as FAULT_SCENARIOS="create|scale-.*". Scenarios spend most of their time waiting.
 FAULT_SCENARIOS ?=
 
 .PHONY: test-faults
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
-	@$(with-envtest) go test -tags faults -count=1 -timeout 2h -parallel $(FAULTS_PARALLEL) \
+	@$(with-envtest) go test -tags faults -count=1 -timeout 2h -parallel 12 \
 		$(if $(FAULT_SCENARIOS),-run "TestSweep/^($(FAULT_SCENARIOS))\$$") $(TEST_FLAGS) ./test/faults
 
 ##@ Develop: build and run
@@ -262,8 +261,6 @@ include test/bench/bench.mk
 
 # Tools are built when they are needed: if BINARIES_CACHE lacks a tool, the rule first builds it there. mv makes it appear in the cache only
 # when it is complete.
-.PHONY: kustomize
-kustomize: $(KUSTOMIZE)
 $(CONTROLLER_GEN): package = sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_TOOLS_VERSION)
 $(KUSTOMIZE): package = sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
 $(GOLANGCI_LINT): package = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

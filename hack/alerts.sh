@@ -5,8 +5,7 @@
 # Tests the alerts in config/components/monitoring with promtool, and checks the scrape configuration in docs/operations/monitoring.md.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-hack/cluster/unpack.sh promtool promtool
-promtool=bin/kubernetes/promtool
+promtool=$(type -P promtool) || { hack/cluster/unpack.sh promtool promtool && promtool=bin/kubernetes/promtool; }
 component=config/components/monitoring
 dir=$(mktemp -d)
 trap 'rm -rf "${dir}"' EXIT

@@ -45,7 +45,7 @@ pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"G
 	awk -v version="v0.${version#1.}" '/^\tk8s[.]io\// && $2 == "v0.0.0" { print "replace", $1, "=>", $1, version }' "${pinned}"
 } >go.mod
 variable=k8s.io/component-base/version
-minor=${version#1.}
-ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
-CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -gcflags "all=-l -dwarf=false" -ldflags "${ldflags}" -o "${out}" k8s.io/kubernetes/cmd/kube-apiserver >&2
+ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=$(cut -d . -f 2 <<<"${version}")"
+CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -gcflags "all=-l -dwarf=false" -ldflags "${ldflags}" \
+	-o "${out}" k8s.io/kubernetes/cmd/kube-apiserver >&2
 echo "${out}"

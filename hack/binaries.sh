@@ -35,6 +35,7 @@ source_of() {
 	esac
 }
 package_of() { source_of "$1" | cut --delimiter=" " --fields=2; }
+file_of() { basename "$(package_of "$1" | sed 's|/v[0-9]$||')"; } # the name that go build gives to the command
 
 # version_in FOLDER MODULE prints the version of a module that a folder pins.
 version_in() { awk -v module="$2" '$1 == module { print $2; exit }' "$1/go.mod"; }
@@ -70,48 +71,48 @@ build() {
 	cd "$1"
 	export GOTMPDIR CGO_ENABLED=0 GOWORK=off
 	export GOGC=400 GOMEMLIMIT=1GiB # the compiler spends less time on collecting garbage
-	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l)
+	total=$(go list -deps -tags "${tags}" "${@:3}" 2>/dev/null | wc -l) || true # go build says what is wrong
 	go build -v -trimpath -tags "${tags}" "${gcflags[@]}" -ldflags "${ldflags}" -o "$2/" "${@:3}" 2>&1 |
 		awk -v total="${total}" -v terminal="$([[ ! -t 1 ]] || echo yes)" "${progress}"
 }
 
-# download FOLDER takes the missing commands of the array "built" out of the published archives that have them. It stops when an archive
-# cannot be downloaded, or is not the pinned one.
+# download FOLDER takes the commands out of each published archive that has a missing one of the array "built". It stops when an archive cannot
+# be downloaded, or is not the pinned one.
 download() (
 	tmp=$(mktemp -d "$1/.download.XXXXXX")
 	trap 'rm -rf "${tmp}"' EXIT
-	progress=--silent
-	[[ ! -t 1 ]] || progress=--progress-bar
+	if [[ -t 1 ]]; then progress=--progress-bar; else progress=--silent; fi
 	grep -- "-$(go env GOOS)-$(go env GOARCH)[.]" kubernetes/published.sha256 | while read -r checksum address contents; do
-		wanted=()
+		missing=()
 		for command in ${contents}; do
-			if [[ -n "${built[${command}]:-}" && ! -x "${built[${command}]}" ]]; then wanted+=("${command}"); fi
+			if [[ -n "${built[${command}]:-}" && ! -x "${built[${command}]}" ]]; then missing+=("${command}"); fi
 		done
-		if [[ ${#wanted[@]} -eq 0 ]]; then continue; fi
+		if [[ ${#missing[@]} -eq 0 ]]; then continue; fi
 		address=${BINARIES_MIRROR:-https://}${address}
-		echo "Downloading ${wanted[*]} from ${address}"
-		curl --fail --location --show-error "${progress}" --connect-timeout 5 --output "${tmp}/archive" "${address}" || exit
+		echo "Downloading ${missing[*]} from ${address}"
+		curl --fail --location --show-error "${progress}" --connect-timeout 5 --speed-time 30 --speed-limit 10000 --output "${tmp}/archive" \
+			"${address}" || exit
 		if ! sha256sum --check --status <<<"${checksum}  ${tmp}/archive"; then
 			echo "This is not the archive that hack/kubernetes/published.sha256 pins. It is not used." >&2
 			exit 1
 		fi
-		tar --extract --file "${tmp}/archive" --directory "${tmp}" --transform 's|.*/||' --wildcards "${wanted[@]/#/*/}" || exit
-		for command in "${wanted[@]}"; do mv "${tmp}/${command}" "${built[${command}]}"; done
+		read -ra members <<<"${contents}"
+		tar --extract --no-same-owner --file "${tmp}/archive" --directory "${tmp}" --transform 's|.*/||' --wildcards "${members[@]/#/*/}" || exit
+		for command in "${members[@]}"; do mv "${tmp}/${command}" "$1/$(file_of "${command}")"; done
 	done
 )
 
 # provide MODULE COMMAND... provides commands of a module in bin/kubernetes.
 provide() {
-	local module=$1 sources=(binaries.sh kubernetes/published.sha256 kubernetes/coredns/*.go "$1"/go.*) command package fingerprint folder missing=() packages=()
+	local module=$1 command fingerprint folder missing=() packages=()
 	local -A built=()
-	fingerprint=$( (echo "${module}" && cat "${sources[@]}" && go version) | cksum | tr " " -)
+	fingerprint=$( (echo "$1" && cat binaries.sh kubernetes/published.sha256 kubernetes/coredns/*.go "$1"/go.* && go version) | cksum | tr " " -)
 	folder=${cache}/${fingerprint}
 	mkdir -p "${folder}" && touch "${folder}"
 	exec {lock}>"${folder}/.lock" && flock "${lock}" # two suites may need the same commands at the same time
 	for command in "${@:2}"; do
 		if [[ -x "${out}/${command}" && "$(cat "${out}/.${command}.stamp" 2>/dev/null)" == "${fingerprint}" ]]; then continue; fi
-		package=$(package_of "${command}")
-		built[${command}]=${folder}/$(basename "${package%/v[0-9]}")
+		built[${command}]=${folder}/$(file_of "${command}")
 	done
 	download "${folder}" || true
 	for command in "${!built[@]}"; do

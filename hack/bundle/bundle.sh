@@ -37,8 +37,7 @@ check_input() {
 	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is not a folder: create it."
 	local tool
 	for tool in "${KUSTOMIZE}" "${OPERATOR_SDK}" go; do
-		command -v "${tool}" >/dev/null ||
-			fail "${tool} is missing: make kustomize operator-sdk builds the tools, and https://go.dev/dl has Go."
+		command -v "${tool}" >/dev/null || fail "${tool} is missing: make bundle builds the tools, and https://go.dev/dl has Go."
 	done
 }
 

@@ -23,8 +23,8 @@ debian_archive() {
 download_from_forky() {
 	local folder=$1
 	shift
-	if [[ ! -e ${keyring} ]]; then
-		echo "Debian's packages cannot be verified without ${keyring}: install the package debian-archive-keyring." >&2
+	if [[ ! -e ${keyring} ]] || ! command -v apt-get >/dev/null; then
+		echo "Install a recent $1, or apt-get and ${keyring} (package debian-archive-keyring), with which it is downloaded." >&2
 		return 1
 	fi
 	mkdir -p "${folder}"/{lists/partial,cache/archives/partial,debs}

@@ -68,6 +68,11 @@ func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	if !slices.Equal(rows, versions) {
 		t.Errorf("the page has rows for %q, and %q are supported", rows, versions)
 	}
+	for _, file := range []string{"go.mod", "published.sha256"} {
+		if newest := "v" + versions[len(versions)-1] + "."; !strings.Contains(repository.Read(t, "hack", "kubernetes", file), newest) {
+			t.Errorf("hack/kubernetes/%s does not have Kubernetes %sx", file, newest)
+		}
+	}
 	workflow := repository.Read(t, ".github", "workflows", "nightly.yaml")
 	want := "version: [" + strings.Join(versions[:len(versions)-1], ".x, ") + ".x]\n"
 	if !strings.Contains(workflow, want) {
