@@ -131,9 +131,7 @@ provide() {
 	done
 }
 
-if [[ $# -eq 0 ]]; then
-	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok
-fi
+[[ $# -gt 0 ]] || set -- etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok
 declare -A commands=()
 for command in "$@"; do
 	source=$(source_of "${command}")

@@ -30,7 +30,7 @@ spec:
   size: 3
   workload: StatefulSet
   storage: {type: MemoryFile}          # items survive a restart of memcached,
-  updateStrategy: {maxUnavailable: 2}  # so two may restart at once
+  updateStrategy: {maxUnavailable: 3}  # so all may restart at once
   config: {memory: 128Mi}
   proxy: {}                            # the address sessions:11211
 END`

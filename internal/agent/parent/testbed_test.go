@@ -8,6 +8,7 @@ package parent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -114,10 +115,11 @@ func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
 	signals, ended := p.signals, p.ended
 	go func() {
-		syscall.ForkLock.RLock() // a process that another test starts has the former container's listener until it runs its program
-		runtime.LockOSThread()   // the thread ends with this goroutine, and memcached with the thread
-		syscall.ForkLock.RUnlock()
+		runtime.LockOSThread() // the thread ends with this goroutine, and memcached with the thread
 		code, err := container(signals)
+		for errors.Is(err, syscall.EADDRINUSE) { // a process that another test starts has the former container's listener for a moment
+			code, err = container(signals)
+		}
 		if err != nil {
 			_, _ = fmt.Fprintln(p, err)
 		}
