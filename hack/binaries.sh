@@ -49,8 +49,8 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# The first flags are those of the Makefile, so that packages that the operator uses as well are compiled once. Without inlining, packages
-# of Kubernetes that nothing else uses compile faster.
+# The first flags are those of the Makefile: what the operator also uses is compiled only once. The second turn inlining off in packages that
+# only Kubernetes uses, which then compile faster.
 gcflags=(-gcflags all=-dwarf=false -gcflags "k8s.io/kubernetes/...=-l -dwarf=false")
 # This tag checks image signatures with Go code instead of a C library.
 tags=containers_image_openpgp

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Unpacks programs of a Debian package to bin/kubernetes: hack/cluster/unpack.sh PACKAGE PROGRAM... Compiling them would take minutes,
-# and installing containerd or Prometheus would start services of this machine. Those of Debian 12 are too old: its containerd does not work
-# with this kubelet, and its Prometheus cannot discover targets in Kubernetes.
+# Unpacks programs of a Debian package to bin/kubernetes: hack/cluster/unpack.sh PACKAGE PROGRAM... Compiling them would take minutes.
+# Installing them would start services of this machine. Debian 12 has too old ones: its containerd does not work with this kubelet, and its
+# Prometheus does not find targets in Kubernetes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -68,9 +68,9 @@ func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	if !slices.Equal(rows, versions) {
 		t.Errorf("the page has rows for %q, and %q are supported", rows, versions)
 	}
-	for _, file := range []string{"go.mod", "published.sha256"} {
-		if newest := "v" + versions[len(versions)-1] + "."; !strings.Contains(repository.Read(t, "hack", "kubernetes", file), newest) {
-			t.Errorf("hack/kubernetes/%s does not have Kubernetes %sx", file, newest)
+	for file, before := range map[string]string{"go.mod": "k8s.io/kubernetes v", "published.sha256": "dl.k8s.io/v"} {
+		if newest := before + versions[len(versions)-1] + "."; !strings.Contains(repository.Read(t, "hack", "kubernetes", file), newest) {
+			t.Errorf("hack/kubernetes/%s does not have %sx", file, newest)
 		}
 	}
 	workflow := repository.Read(t, ".github", "workflows", "nightly.yaml")

@@ -168,7 +168,7 @@ func lastRestarts(v memcached.View) (last restarts) {
 	return last
 }
 
-// later returns the later of two times of kubectl, whose time zones may differ. A text that is no time is earlier than any time.
+// later returns the later of two RFC 3339 times, in any time zones. A text that is not such a time counts as the earliest.
 func later(a, b string) string {
 	at, _ := time.Parse(time.RFC3339, a) // the zero time if a is empty
 	if other, err := time.Parse(time.RFC3339, b); err == nil && other.After(at) {
