@@ -190,7 +190,8 @@ func TestBusySource(t *testing.T) {
 	}
 }
 
-// TestSourceBreaksOff copies from sources that end or hang after the first batch, and from one that does not run.
+// TestSourceBreaksOff copies from a source that ends after the first batch, from one that hangs until nobody needs the copy any more, and
+// from one that does not run.
 func TestSourceBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"it ends": syscall.SIGKILL, "it hangs": syscall.SIGSTOP} {
@@ -199,15 +200,19 @@ func TestSourceBreaksOff(t *testing.T) {
 			from, to := start(t), start(t)
 			from.store(20000, 100)
 			began := false
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			result, err := Copy{
-				Source: from.Address, Destination: to.Address, stall: time.Second, retry: time.Millisecond,
+				Source: from.Address, Destination: to.Address, stall: time.Hour, retry: time.Millisecond,
 				Progress: func(Result) {
 					if !began {
 						must(t, from.Command.Process.Signal(signal))
 					}
-					began = true
+					if began = true; signal == syscall.SIGSTOP {
+						time.AfterFunc(time.Second, cancel)
+					}
 				},
-			}.Run(t.Context())
+			}.Run(ctx)
 			if err == nil || result.Items == 0 || result.Items == 20000 || !strings.Contains(err.Error(), from.Address) {
 				t.Errorf("%+v: %v", result, err)
 			}

@@ -21,6 +21,7 @@ import (
 // pipeline writes all requests at once, and returns the complete reply.
 func (c *talk) pipeline(requests string) string {
 	c.t.Helper()
+	must(c.t, c.conn.SetDeadline(time.Now().Add(patienceOfTests)))
 	go func() { _, _ = io.WriteString(c.conn, requests+"mn\r\n") }() // an error shows in the reply
 	var reply strings.Builder
 	for {

@@ -361,7 +361,7 @@ func TestAppendsThatMayMakeAnItem(t *testing.T) {
 var dialogues = []struct{ name, text string }{
 	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
 	{name: "gets", text: "set K 7 0 1|a|gets K|gets no-such-key"},
-	{name: "set", text: "|set K 0 0 1|a|set K 3 100 2|bb"},
+	{name: "set", text: "|set K 0 0 1|a|set K 3 1000 2|bb"},
 	{name: "set over another", text: "set K 0 0 1|a|set K 3 0 2|bb"},
 	{name: "set noreply", text: "|set K 0 0 1 noreply|a"},
 	{name: "set that has expired", text: "set K 0 0 1|a|set K 0 -1 1|b"},
@@ -392,56 +392,56 @@ var dialogues = []struct{ name, text string }{
 	{name: "a long key", text: strings.ReplaceAll(
 		"|set L 0 0 1|9|ma L N0 v|md L I|mg L N5 v|ms L 2 MA N0|77|incr L 1|cas L 0 0 1 5|a", " L", " K"+strings.Repeat("x", 240),
 	)},
-	{name: "touch", text: "set K 0 0 1|a|touch K 100|mg K t"},
-	{name: "touch nothing", text: "|touch K 100"},
+	{name: "touch", text: "set K 0 0 1|a|touch K 1000|mg K t"},
+	{name: "touch nothing", text: "|touch K 1000"},
 	{name: "touch to expire", text: "set K 0 0 1|a|touch K -1|get K"},
-	{name: "gat", text: "set K 9 0 1|a|gat 100 K|gat 100 K no-such-key|mg K t"},
-	{name: "gats", text: "set K 9 0 1|a|gats 100 K|gat 100 no-such-key"},
+	{name: "gat", text: "set K 9 0 1|a|gat 1000 K|gat 1000 K no-such-key|mg K t"},
+	{name: "gats", text: "set K 9 0 1|a|gats 1000 K|gat 1000 no-such-key"},
 	{name: "delete", text: "set K 0 0 1|a|delete K|delete K"},
 	{name: "delete noreply", text: "set K 0 0 1|a|delete K noreply|get K"},
 	{name: "mg", text: "set K 9 0 1|a|mg K v f s k Oabc|mg K|mg K q v|mg no-such-key v|mg no-such-key v q k|mg no-such-key s k Oabc q|mn"},
 	{name: "mg that is refused", text: "set K 9 0 1|a|mg K v Z|mg K v v|mg K v Z q"},
-	{name: "mg with a new lifetime", text: "set K 0 0 1|a|mg K T100 v|mg K t v|mg no-such-key T100 v|mg no-such-key T100 v q"},
-	{name: "mg that makes an item", text: "|mg K N100 v c|mg K N100 v|mg K v|ms K 1|a|mg K N100 v t"},
-	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N100 v t|mg K v"},
-	{name: "mg that makes one quietly", text: "|mg K N100 v q|mg K N100 v q|mg K v q k"},
-	{name: "mg that makes one, and tells its lifetime", text: "|mg K N100 t|mg K t N100"},
+	{name: "mg with a new lifetime", text: "set K 0 0 1|a|mg K T1000 v|mg K t v|mg no-such-key T1000 v|mg no-such-key T1000 v q"},
+	{name: "mg that makes an item", text: "|mg K N1000 v c|mg K N1000 v|mg K v|ms K 1|a|mg K N1000 v t"},
+	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N1000 v t|mg K v"},
+	{name: "mg that makes one quietly", text: "|mg K N1000 v q|mg K N1000 v q|mg K v q k"},
+	{name: "mg that makes one, and tells its lifetime", text: "|mg K N1000 t|mg K t N1000"},
 	{name: "ms with a number of the client", text: "|ms K 1 E5|a|mg K c|ma K E6|ms K 1 C5|b|ms K 1 C5 E7|b"},
-	{name: "mg with all of it", text: "set K 0 0 1|a|mg K N30 T100 v t|mg K v t"},
-	{name: "mg that makes one with a lifetime", text: "|mg K T100 N30 v|mg K v"},
-	{name: "mg before the end", text: "set K 0 20 1|a|mg K R30 v"},
-	{name: "ms", text: "|ms K 1 F5 T100 c|a|mg K v f t"},
+	{name: "mg with all of it", text: "set K 0 0 1|a|mg K N300 T1000 v t|mg K v t"},
+	{name: "mg that makes one with a lifetime", text: "|mg K T1000 N300 v|mg K v"},
+	{name: "mg before the end", text: "set K 0 200 1|a|mg K R300 v"},
+	{name: "ms", text: "|ms K 1 F5 T1000 c|a|mg K v f t"},
 	{name: "ms with its mode", text: "set K 0 0 1|a|ms K 1 MS k Oabc|b|ms K 1 q|c|ms K 1 q k|d"},
 	{name: "ms as add", text: "|ms K 1 ME|a|ms K 1 ME|b|ms K 1 ME q|c"},
 	{name: "ms as add of what exists", text: "set K 0 0 1|a|ms K 1 ME|b|ms K 1 ME q Oabc|b"},
 	{name: "ms as replace", text: "set K 0 0 1|a|ms K 1 MR|b|ms no-such-key 1 MR|b"},
 	{name: "ms as append", text: "set K 0 0 1|a|ms K 1 MA|b|ms K 1 MP|c|ms no-such-key 1 MA|b"},
-	{name: "ms as append that may make an item", text: "set K 0 0 1|a|ms K 1 MA N100|b|ms K 1 MP N100 q|c"},
-	{name: "ms as append that makes one", text: "|ms K 1 MA N100|b|ms K 1 MA N100|c|mg K v t"},
+	{name: "ms as append that may make an item", text: "set K 0 0 1|a|ms K 1 MA N1000|b|ms K 1 MP N1000 q|c"},
+	{name: "ms as append that makes one", text: "|ms K 1 MA N1000|b|ms K 1 MA N1000|c|mg K v t"},
 	{name: "ms with CAS", text: "set K 0 0 1|a|mg K c|ms K 1 CC|b|ms K 1 CC|c"},
 	{name: "ms with CAS of nothing", text: "|ms K 1 C5|b"},
 	{name: "ms of a stale value", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|ms K 1 CC I|c|mg K v|mg K v"},
 	{name: "ms of a binary key", text: "|ms B 1 b|a|ms B 1 b ME|b|mg B b v k|ma B b|md B b q|mg B b v"},
 	{name: "ms with CAS of a binary key", text: "ms B 1 b|a|mg B b c|ms B 1 b CC|b|mg B b v"},
-	{name: "ma with CAS that may make an item", text: "set K 0 0 2|10|mg K c|ma K CC N100 J13 v"},
-	{name: "ma with CAS that makes one", text: "|ma K C5 N100 J13 v|mg K v"},
+	{name: "ma with CAS that may make an item", text: "set K 0 0 2|10|mg K c|ma K CC N1000 J13 v"},
+	{name: "ma with CAS that makes one", text: "|ma K C5 N1000 J13 v|mg K v"},
 	{name: "ms with CAS as add", text: "set K 0 0 1|a|ms K 1 ME C5|b"},
 	{name: "md", text: "set K 0 0 1|a|md K|md K|md K k Oabc|md no-such-key q"},
 	{name: "md quiet", text: "set K 0 0 1|a|md K q|mg K"},
 	{name: "md with CAS", text: "set K 0 0 1|a|mg K c|md K CC"},
 	{name: "md with CAS too late", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|md K CC"},
-	{name: "md that marks as stale", text: "set K 0 0 1|a|md K I T100|mg K v t|mg K v|ms K 1|b|mg K v"},
+	{name: "md that marks as stale", text: "set K 0 0 1|a|md K I T1000|mg K v t|mg K v|ms K 1|b|mg K v"},
 	{name: "md of the value", text: "set K 5 0 1|a|md K x|mg K v f"},
 	{name: "ma", text: "set K 0 0 2|10|ma K v|ma K D5 MD v|ma K MD D100 v|ma K q|ma no-such-key v|ma no-such-key q"},
 	{name: "ma to a longer number", text: "set K 0 0 1|9|ma K v c|ma K MD|ma K q|gets K|cas K 0 0 1 C|8"},
 	{name: "ma with CAS to a longer number", text: "set K 0 0 1|9|mg K c|ma K CC v c|ma K CC v"},
-	{name: "ma with CAS of a word", text: "set K 0 0 1|a|ma K C5 N100 v"},
+	{name: "ma with CAS of a word", text: "set K 0 0 1|a|ma K C5 N1000 v"},
 	{name: "ma of a stale number", text: "set K 0 0 2|15|md K I|ma K v|mg K v"},
-	{name: "ma that may make a longer one", text: "set K 0 0 1|9|ma K N100 v|mg K v c|ms K 1 CC|b"},
-	{name: "ma that makes an item", text: "|ma K N100 J13 v|ma K N100 J13 v|mg K v t"},
-	{name: "ma that makes one quietly", text: "|ma K N100 J13 v q|ma K N100 J13 q|mg K v"},
-	{name: "ma that may make one", text: "set K 0 0 2|10|ma K N100 J13 v|ma K N100 q"},
-	{name: "ma of a word", text: "set K 0 0 1|a|ma K N100 v"},
+	{name: "ma that may make a longer one", text: "set K 0 0 1|9|ma K N1000 v|mg K v c|ms K 1 CC|b"},
+	{name: "ma that makes an item", text: "|ma K N1000 J13 v|ma K N1000 J13 v|mg K v t"},
+	{name: "ma that makes one quietly", text: "|ma K N1000 J13 v q|ma K N1000 J13 q|mg K v"},
+	{name: "ma that may make one", text: "set K 0 0 2|10|ma K N1000 J13 v|ma K N1000 q"},
+	{name: "ma of a word", text: "set K 0 0 1|a|ma K N1000 v"},
 	{name: "ma with CAS", text: "set K 0 0 2|10|mg K c|ma K CC v|ma K CC v"},
 	{name: "me", text: "set K 0 0 1|a|me K|me no-such-key"},
 	{name: "mn", text: "|mn|mn"},
@@ -469,14 +469,13 @@ func newTalk(t *testing.T, address string) *talk {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	must(t, conn.SetDeadline(time.Now().Add(3*time.Minute)))
 	return &talk{t: t, conn: conn, reader: bufio.NewReader(conn)}
 }
 
 var (
 	casOfGets = regexp.MustCompile(`(?m)^(VALUE \S+ \d+ \d+) (\d+)\r$`)
 	casOfMeta = regexp.MustCompile(`(?m)^((?:HD|VA \d+)(?: [^c\s]\S*)*) c(\d+)`)
-	lifetimes = regexp.MustCompile(` t(9\d|2\d|100|30)\b`) // the clocks of two memcacheds tick at different times
+	lifetimes = regexp.MustCompile(` t(9\d\d|2\d\d|1000|300)\b`) // the clocks of two memcacheds tick at different times
 	debugging = regexp.MustCompile(`(?m)^ME (\S+) .*$`)
 )
 
@@ -488,6 +487,7 @@ func (c *talk) say(lines ...string) string {
 	if c.cas != "" {
 		text = strings.NewReplacer(" 1 C\r", " 1 "+c.cas+"\r", " 1 C ", " 1 "+c.cas+" ", " CC", " C"+c.cas).Replace(text)
 	}
+	must(c.t, c.conn.SetDeadline(time.Now().Add(patienceOfTests)))
 	_, err := c.conn.Write([]byte(text + "\r\nmn\r\n"))
 	must(c.t, err)
 	var reply strings.Builder

@@ -98,11 +98,11 @@ func (p *proxyPod) besides(trips, hostile int, harass func()) int64 {
 		n := &neighbour{number: number}
 		conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.proxy.Memcached)
 		must(p.t, err)
-		must(p.t, conn.SetDeadline(time.Now().Add(3*time.Minute)))
 		n.conn, n.reader = conn, bufio.NewReader(conn)
 		go func() {
 			defer conn.Close()
 			for at := range trips / clients {
+				_ = conn.SetDeadline(time.Now().Add(patienceOfTests)) // the trip notices an error
 				succeeded, err := n.trip(at)
 				if err != nil {
 					results <- err

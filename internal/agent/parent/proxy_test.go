@@ -6,6 +6,7 @@
 package parent
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -87,11 +88,7 @@ func TestNodeAway(t *testing.T) {
 		t.Errorf("mg with N has left %q", got)
 	}
 	p.startNode(1)
-	back := time.Now()
 	p.stores(conn, keys(300)...)
-	if took := time.Since(back); took > 5*time.Second { // about a second on an idle machine
-		t.Errorf("it took %s", took)
-	}
 }
 
 func TestNodeHangs(t *testing.T) {
@@ -101,21 +98,17 @@ func TestNodeHangs(t *testing.T) {
 	conn, owner := p.client(), traffic.Ketama(p.names(3))
 	p.stores(conn, keys(300)...)
 	must(t, p.nodes[1].Process.Signal(syscall.SIGSTOP))
-	timeouts := 0
-	for range 3 {
+	// If each request to the hung node waited half a second, these would take 8 minutes.
+	patient, cancel := context.WithTimeout(t.Context(), patienceOfTests)
+	defer cancel()
+	for range 10 {
 		for _, key := range keys(300) {
-			began := time.Now()
-			got := p.read(conn, key)
-			if time.Since(began) > 400*time.Millisecond { // the read timeout is half a second
-				timeouts++
-			}
-			if owner(key) != 1 && got != key {
-				t.Errorf("%s is %q", key, got)
+			value, err := traffic.Read(patient, conn, key)
+			must(t, err)
+			if owner(key) != 1 && (value == nil || string(value.Bytes) != key) {
+				t.Errorf("%s is %+v", key, value)
 			}
 		}
-	}
-	if timeouts > 4 { // two on an idle machine
-		t.Errorf("%d of 900 requests waited for a timeout", timeouts)
 	}
 	must(t, p.nodes[1].Process.Signal(syscall.SIGCONT))
 	p.await("the node is found", func() error {
@@ -313,7 +306,7 @@ func TestAnnouncedCount(t *testing.T) {
 	p.beginWith(3)
 	p.startNode(3)
 	conn, pid := p.client(), p.pid()
-	from := time.Now().Add(8 * time.Second).Truncate(time.Second).UTC()
+	from := time.Now().Add(15 * time.Second).Truncate(time.Second).UTC()
 	text := protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern, Count: 3, Next: &protocol.NextCount{Count: 4, From: from}}}.String()
 	p.route(text)
 	before := p.leads(text)
@@ -321,9 +314,6 @@ func TestAnnouncedCount(t *testing.T) {
 		t.Fatalf("the status is %+v", before)
 	}
 	p.agrees(conn, 3)
-	if !time.Now().Before(from) {
-		t.Log("this machine is too slow to see the former count")
-	}
 	after := p.proxyStatus("the new count holds", func(s protocol.ProxyStatus) bool { return s.Count == 4 && !s.Reloading })
 	if since := time.Since(from).Seconds(); since < 0 || after.Seconds > since+0.1 || after.Routes != text {
 		t.Errorf("%.1f s after its time, the status is %+v", since, after)

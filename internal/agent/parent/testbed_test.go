@@ -60,8 +60,8 @@ func newPod(t *testing.T) *pod {
 	must(t, os.Mkdir(p.options.State, 0o700))
 	self, err := user.Current()
 	must(t, err)
-	// The script lets memcached run as root, and sets the address and the items file of this test. It fails at once for -t 2, and
-	// after half a second for -t 3.
+	// The script lets memcached run as root, and sets the address and the items file of this test. It fails at once for -t 2. For -t 3, it
+	// kills memcached after that has read NAME.meta (see the type items).
 	script := fmt.Sprintf(`#!/bin/sh
 for argument; do
 	shift
@@ -69,10 +69,10 @@ for argument; do
 done
 case "$*" in
 *"-t 2 "*) echo no such option >&2; exit 64 ;;
-*"-t 3 "*) limit="timeout --signal=KILL 0.5" ;;
+*"-t 3 "*) (while [ -e %s ]; do sleep 0.01; done; kill -KILL $$) 2>/dev/null & ;;
 esac
-exec $limit %s -u %s "$@" -l %s
-`, p.options.Items, repository.Path("bin", "memcached"), self.Username, p.options.Memcached)
+exec %s -u %s "$@" -l %s
+`, p.options.Items, items(p.options.Items).meta(), repository.Path("bin", "memcached"), self.Username, p.options.Memcached)
 	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700))
 	return p
 }
