@@ -190,8 +190,8 @@ func TestBusySource(t *testing.T) {
 	}
 }
 
-// TestSourceBreaksOff copies from a source that ends after the first batch, from one that hangs until nobody needs the copy any more, and
-// from one that does not run.
+// TestSourceBreaksOff copies from sources that end or hang after the first batch, from one that has ended before, and from one that hangs
+// until nobody needs the copy any more.
 func TestSourceBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"it ends": syscall.SIGKILL, "it hangs": syscall.SIGSTOP} {
@@ -200,19 +200,15 @@ func TestSourceBreaksOff(t *testing.T) {
 			from, to := start(t), start(t)
 			from.store(20000, 100)
 			began := false
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
 			result, err := Copy{
-				Source: from.Address, Destination: to.Address, stall: time.Hour, retry: time.Millisecond,
+				Source: from.Address, Destination: to.Address, stall: time.Second, retry: time.Millisecond,
 				Progress: func(Result) {
 					if !began {
 						must(t, from.Command.Process.Signal(signal))
 					}
-					if began = true; signal == syscall.SIGSTOP {
-						time.AfterFunc(time.Second, cancel)
-					}
+					began = true
 				},
-			}.Run(ctx)
+			}.Run(t.Context())
 			if err == nil || result.Items == 0 || result.Items == 20000 || !strings.Contains(err.Error(), from.Address) {
 				t.Errorf("%+v: %v", result, err)
 			}
@@ -221,10 +217,14 @@ func TestSourceBreaksOff(t *testing.T) {
 			}
 		})
 	}
-	gone := start(t)
-	gone.Kill()
-	if _, err := (Copy{Source: gone.Address, Destination: start(t).Address}).Run(t.Context()); err == nil {
-		t.Error("a source that is not there")
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		from := start(t)
+		must(t, from.Command.Process.Signal(signal))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if _, err := (Copy{Source: from.Address, Destination: start(t).Address, stall: time.Hour}).Run(ctx); err == nil {
+			t.Errorf("copied after %s", signal)
+		}
+		cancel()
 	}
 }
 
